@@ -8,7 +8,7 @@
 
 namespace thalweg {
 
-class Borrowed final : public Transport {
+class Borrowed : public Transport {
   public:
     // `polled` is called before each poll, and answers what stirred() says behind it.
     Borrowed(Transport& inner, std::function<bool()> polled) : inner_(inner), polled_(std::move(polled)) {}

@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/borrowed.h"
 #include "transport/inproc/inproc.h"
 #include "transport/shm_two_ports.h"
+
+extern thread_local bool memory_lacks;  // shm_port.cpp
 
 namespace thalweg {
 namespace {
@@ -71,6 +75,54 @@ TEST_F(CompositePolls, WhatHasCrossedIsToldOfFirst) {
     EXPECT_EQ(poll(), (std::vector<Slot>{5, 2}));
     EXPECT_EQ(from_inside, 'i');
     EXPECT_EQ(from_wire, 'w');
+}
+
+// Counts what is exposed. From then on, where that is wanted, memory lacks.
+class Exposing final : public Borrowed {
+  public:
+    Exposing(Transport& inner, int& exposed, bool takes_memory)
+        : Borrowed(inner, [] { return false; }), exposed_(exposed), takes_memory_(takes_memory) {
+        capabilities_ = inner.capabilities();
+        capabilities_.one_sided = true;
+    }
+    const Capabilities& capabilities() const override { return capabilities_; }
+    Status expose(void*, std::size_t, Region& region, std::vector<std::byte>& key) override {
+        key.resize(100);
+        region = 0;
+        ++exposed_;
+        memory_lacks = takes_memory_;
+        return Status::ok;
+    }
+    void conceal(Region) override { --exposed_; }
+
+  private:
+    Capabilities capabilities_;
+    int& exposed_;
+    const bool takes_memory_;
+};
+
+TEST(Composite, WithoutMemoryForAKeyNothingStaysExposed) {
+    for (const bool takes_memory : {false, true}) {
+        SCOPED_TRACE(takes_memory);
+        InprocNetwork host{2, {}}, network{2, {}};
+        Junction junction;
+        int inside = 0, between = 0;
+        CompositeParts parts;
+        parts.inside = std::make_unique<Exposing>(host.endpoint(0), inside, false);
+        parts.between = std::make_unique<Exposing>(network.endpoint(0), between, takes_memory);
+        parts.is_near = {true, false};
+        parts.junction = &junction;
+        std::unique_ptr<Transport> both;
+        ASSERT_EQ(make_composite(std::move(parts), both), Status::ok);
+        char memory = 0;
+        Region region = 0;
+        std::vector<std::byte> key;
+        const Status status = both->expose(&memory, 1, region, key);
+        memory_lacks = false;
+        EXPECT_EQ(status, takes_memory ? Status::out_of_memory : Status::ok);
+        EXPECT_EQ(inside, takes_memory ? 0 : 1);
+        EXPECT_EQ(between, takes_memory ? 0 : 1);
+    }
 }
 
 class CompositeCopies : public TwoPorts {};

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "ucx_two_ports.h"
 
+extern thread_local bool memory_lacks;  // shm_port.cpp
+
 namespace thalweg {
 namespace {
 
@@ -64,6 +66,59 @@ TEST_F(ucx_keys, live_as_long_as_what_is_put_by_them) {
     EXPECT_TRUE(memory == sent);
     to.reset();
     library.rkey_destroy = destroy_key;
+}
+
+int mapped = 0, keys_packed = 0;
+decltype(ucx::Library::mem_map) map_memory = nullptr;
+decltype(ucx::Library::mem_unmap) unmap_memory = nullptr;
+decltype(ucx::Library::rkey_pack) pack_key = nullptr;
+decltype(ucx::Library::rkey_buffer_release) release_key = nullptr;
+
+// What libucp has registered, and gave for a key, it gets back.
+TEST_F(ucx_keys, without_memory_for_one_nothing_stays_registered) {
+    introduce(*ports[0]);
+    std::unique_ptr<Transport> channel;
+    UcxGroup group;
+    group.size = 2;
+    ASSERT_EQ(ports[0]->make_channel(group, channel), Status::ok);
+    auto& library = const_cast<ucx::Library&>(*ucx::library(why));
+    map_memory =
+        std::exchange(library.mem_map,
+                      [](ucp_context_h context, const ucp_mem_map_params_t* parameters, ucp_mem_h* handle) {
+                          ++mapped;
+                          return map_memory(context, parameters, handle);
+                      });
+    unmap_memory = std::exchange(library.mem_unmap, [](ucp_context_h context, ucp_mem_h handle) {
+        --mapped;
+        return unmap_memory(context, handle);
+    });
+    pack_key = std::exchange(library.rkey_pack,
+                             [](ucp_context_h context, ucp_mem_h handle, void** buffer, std::size_t* bytes) {
+                                 ++keys_packed;
+                                 const ucs_status_t status = pack_key(context, handle, buffer, bytes);
+                                 memory_lacks = true;
+                                 return status;
+                             });
+    release_key = std::exchange(library.rkey_buffer_release, [](void* buffer) {
+        --keys_packed;
+        release_key(buffer);
+    });
+    std::string memory(4096, ' ');
+    std::vector<std::byte> key;
+    Region region = 0;
+    const Status status = channel->expose(memory.data(), memory.size(), region, key);
+    memory_lacks = false;
+    EXPECT_EQ(status, Status::out_of_memory);
+    EXPECT_EQ(mapped, 0);
+    EXPECT_EQ(keys_packed, 0);
+    library.rkey_pack = pack_key;
+    EXPECT_EQ(channel->expose(memory.data(), memory.size(), region, key), Status::ok);
+    EXPECT_EQ(mapped, 1);
+    channel.reset();
+    EXPECT_EQ(mapped, 0);
+    library.mem_map = map_memory;
+    library.mem_unmap = unmap_memory;
+    library.rkey_buffer_release = release_key;
 }
 
 }  // namespace

@@ -189,21 +189,21 @@ class Composite final : public Transport {
     Status expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) override try {
         if (!capabilities_.one_sided) return Status::unsupported;
         std::vector<std::byte> keys[2];
+        const Region free = free_number(exposed_);
         Exposed exposed;
         exposed.used = true;
         Status status = parts_.inside->expose(memory, bytes, exposed.inside, keys[0]);
         if (failed(status)) return status;
         status = parts_.between->expose(memory, bytes, exposed.between, keys[1]);
+        if (!failed(status)) {
+            status = join(keys, key);
+            if (failed(status)) parts_.between->conceal(exposed.between);
+        }
         if (failed(status)) {
             parts_.inside->conceal(exposed.inside);
             return status;
         }
-        const std::uint64_t lengths[2] = {keys[0].size(), keys[1].size()};
-        key.resize(sizeof lengths);
-        std::memcpy(key.data(), lengths, sizeof lengths);
-        for (const std::vector<std::byte>& part : keys) key.insert(key.end(), part.begin(), part.end());
-        region = free_number(exposed_);
-        exposed_[region] = exposed;
+        exposed_[region = free] = exposed;
         return Status::ok;
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory;
@@ -270,6 +270,17 @@ class Composite final : public Transport {
         const auto number = static_cast<std::uint32_t>(free - all.begin());
         if (free == all.end()) all.emplace_back();
         return number;
+    }
+
+    // The key of both.
+    static Status join(const std::vector<std::byte> (&keys)[2], std::vector<std::byte>& key) noexcept try {
+        const std::uint64_t lengths[2] = {keys[0].size(), keys[1].size()};
+        key.resize(sizeof lengths);
+        std::memcpy(key.data(), lengths, sizeof lengths);
+        for (const std::vector<std::byte>& part : keys) key.insert(key.end(), part.begin(), part.end());
+        return Status::ok;
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory;
     }
 
     // A part that has failed takes the whole with it, and nobody polls the other one any more either. (An

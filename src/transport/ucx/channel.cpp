@@ -58,11 +58,7 @@ Channel::~Channel() {
     forget_held();
     storage_->channel = nullptr;
     withdraw_receives();
-    for (const Exposed& exposed : exposed_) {
-        for (std::size_t rail = 0; rail < exposed.handles.size(); ++rail) {
-            ucp_.mem_unmap(port_.rails()[rail].context, exposed.handles[rail]);
-        }
-    }
+    for (Exposed& exposed : exposed_) unmap(exposed.handles);
     if (storage_->in_flight != 0)
         port_.adopt(std::move(storage_));
     else

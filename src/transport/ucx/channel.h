@@ -140,6 +140,10 @@ class Channel final : public Transport {
     Part& part(Slot slot, std::size_t index) { return storage_->parts[slot * parts_per_slot_ + index]; }
     // What libucp shall know of a request on `bytes` bytes at `data`; registers them where that is needed.
     ucp_request_param_t request_for(Part& part, const void* data, std::size_t bytes);
+    // Registers memory that is exposed, and makes its key.
+    Status map(void* memory, std::size_t bytes, std::vector<ucp_mem_h>& handles,
+               std::vector<std::byte>& key) noexcept;
+    void unmap(std::vector<ucp_mem_h>& handles);
     // Now, or when the peer has been met.
     Status post(const Held& post);
     Status send_now(const Held& post, const Peer& reached);

@@ -2,6 +2,9 @@
 // it), and told by a message of no bytes, which wakes the peer if it sleeps.
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
 
 #include "transport/ucx/channel.h"
 
@@ -33,18 +36,13 @@ Storage::~Storage() {
         for (ucp_rkey_h key : each.keys) port.ucp().rkey_destroy(key);
 }
 
-Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) try {
-    if (port_.in_child()) return Status::transport_failed;
-    if (bytes == 0) return Status::invalid_argument;
-    const Poster lock(port_);
-    Exposed exposed;
-    std::vector<std::vector<std::byte>> packed;
-    const auto undo = [&](ucs_status_t status) {
-        for (std::size_t rail = 0; rail < exposed.handles.size(); ++rail) {
-            ucp_.mem_unmap(port_.rails()[rail].context, exposed.handles[rail]);
-        }
+// What it has registered when it fails is in `handles`, which have room for one per rail.
+Status Channel::map(void* memory, std::size_t bytes, std::vector<ucp_mem_h>& handles,
+                    std::vector<std::byte>& key) noexcept try {
+    const auto refused = [](ucs_status_t status) {
         return status == UCS_ERR_NO_MEMORY ? Status::out_of_memory : Status::unsupported;
     };
+    std::vector<std::vector<std::byte>> packed;
     for (const Rail& rail : port_.rails()) {
         ucp_mem_map_params_t parameters = {};
         parameters.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
@@ -52,25 +50,47 @@ Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vec
         parameters.length = bytes;
         ucp_mem_h handle = nullptr;
         ucs_status_t status = ucp_.mem_map(rail.context, &parameters, &handle);
-        if (status != UCS_OK) return undo(status);
-        exposed.handles.push_back(handle);
+        if (status != UCS_OK) return refused(status);
+        handles.push_back(handle);
         void* buffer = nullptr;
         std::size_t length = 0;
         status = ucp_.rkey_pack(rail.context, handle, &buffer, &length);
-        if (status != UCS_OK) return undo(status);
+        if (status != UCS_OK) return refused(status);
+        const std::unique_ptr<void, void (*)(void*)> owned(buffer, ucp_.rkey_buffer_release);
         const auto* first = static_cast<const std::byte*>(buffer);
         packed.emplace_back(first, first + length);
-        ucp_.rkey_buffer_release(buffer);
     }
     const KeyHeader header{reinterpret_cast<std::uintptr_t>(memory), bytes};
     const std::vector<std::byte> rails = format_address(0, packed);
     key.resize(sizeof header + rails.size());
     std::memcpy(key.data(), &header, sizeof header);
     std::memcpy(key.data() + sizeof header, rails.data(), rails.size());
-    region = free_number(exposed_, &Exposed::handles);
+    return Status::ok;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory;
+}
+
+void Channel::unmap(std::vector<ucp_mem_h>& handles) {
+    for (std::size_t rail = 0; rail < handles.size(); ++rail)
+        ucp_.mem_unmap(port_.rails()[rail].context, handles[rail]);
+    handles.clear();
+}
+
+Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vector<std::byte>& key) try {
+    if (port_.in_child()) return Status::transport_failed;
+    if (bytes == 0) return Status::invalid_argument;
+    const Poster lock(port_);
+    // All that may lack memory and could not be undone comes first.
+    const Region free = free_number(exposed_, &Exposed::handles);
+    Exposed exposed;
+    exposed.handles.reserve(port_.rails().size());
+    if (const Status status = map(memory, bytes, exposed.handles, key); failed(status)) {
+        unmap(exposed.handles);
+        return status;
+    }
     exposed.begin = reinterpret_cast<std::uintptr_t>(memory);
     exposed.end = exposed.begin + bytes;
-    exposed_[region] = std::move(exposed);
+    exposed_[region = free] = std::move(exposed);
     return Status::ok;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory;
@@ -79,10 +99,7 @@ Status Channel::expose(void* memory, std::size_t bytes, Region& region, std::vec
 void Channel::conceal(Region region) {
     if (port_.in_child()) return;
     const Poster lock(port_);
-    for (std::size_t rail = 0; rail < exposed_[region].handles.size(); ++rail) {
-        ucp_.mem_unmap(port_.rails()[rail].context, exposed_[region].handles[rail]);
-    }
-    exposed_[region].handles.clear();
+    unmap(exposed_[region].handles);
 }
 
 Status Channel::attach(int peer, std::span<const std::byte> key, Target& target) try {
@@ -98,6 +115,8 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
     Attached attached{peer, process_of(peer), header.address, header.bytes, {}};
     Peer* reached = nullptr;
     if (failed(port_.reach(attached.process, reached))) return Status::transport_failed;
+    const Target free = free_number(storage_->attached, &Attached::keys);
+    attached.keys.reserve(view.rails.size());
     for (std::size_t rail = 0; rail < view.rails.size(); ++rail) {
         ucp_rkey_h unpacked = nullptr;
         if (ucp_.ep_rkey_unpack(reached->endpoints[rail], view.rails[rail].data(), &unpacked) != UCS_OK) {
@@ -106,8 +125,7 @@ Status Channel::attach(int peer, std::span<const std::byte> key, Target& target)
         }
         attached.keys.push_back(unpacked);
     }
-    target = free_number(storage_->attached, &Attached::keys);
-    storage_->attached[target] = std::move(attached);
+    storage_->attached[target = free] = std::move(attached);
     return Status::ok;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory;
