@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -188,6 +189,85 @@ TEST_F(ucx_greetings, wait_where_memory_lacks) {
     while (received != sent && now_ns() < until_ns)
         for (const auto& port : ports) port->poll();
     EXPECT_EQ(received, sent);
+}
+
+ucp_am_handler_param_t hearer = {};
+decltype(ucx::Library::worker_set_am_recv_handler) hear = nullptr;
+
+// More than there is room for, and no memory for more room: nothing is thrown through libucp, and those that
+// had none are answered when there is memory again.
+TEST(ucx_many_greetings, wait_where_memory_lacks) {
+    constexpr std::uint32_t all = 400;
+    std::string why;
+    auto& library = const_cast<ucx::Library&>(*ucx::library(why));
+    UcxOptions options;
+    options.processes = all;
+    options.transports = "self,tcp";
+    ucx::TagLayout layout;
+    ASSERT_TRUE(ucx::TagLayout::make(options.processes, layout));
+    UcxPort::Impl port(library, options, layout);
+    hear = std::exchange(library.worker_set_am_recv_handler,
+                         [](ucp_worker_h worker, const ucp_am_handler_param_t* parameters) {
+                             hearer = *parameters;
+                             return hear(worker, parameters);
+                         });
+    const Status started = port.start(why);
+    library.worker_set_am_recv_handler = hear;
+    ASSERT_EQ(started, Status::ok) << why;
+    // The last one alone is known, under the address of this one.
+    const std::vector<std::byte> address(port.address().begin(), port.address().end());
+    const std::vector<std::uint64_t> offsets{0, address.size()};
+    const std::vector<std::uint32_t> processes{all - 1};
+    ASSERT_EQ(port.learn({address, offsets, processes}, why), Status::ok) << why;
+
+    const UcxPort::Impl::Poster lock(port);
+    bool thrown = false;
+    memory_lacks = true;
+    try {
+        for (std::uint32_t process = 0; process < all; ++process) {
+            const ucx::Greeting greeting{process, 0};
+            hearer.cb(hearer.arg, &greeting, sizeof greeting, nullptr, 0, nullptr);
+        }
+        port.poll();
+    } catch (const std::bad_alloc&) {
+        thrown = true;
+    }
+    memory_lacks = false;
+    ASSERT_FALSE(thrown);
+    const ucx::Peer* const last = port.find(all - 1);
+    ASSERT_NE(last, nullptr);
+    const std::uint64_t until_ns = now_ns() + 100'000'000'000;
+    while (!last->greets && now_ns() < until_ns) port.poll();
+    EXPECT_TRUE(last->greets);
+    EXPECT_EQ(last->greeted, 1u);
+}
+
+ucp_err_handler_t mourner = {};
+decltype(ucx::Library::ep_create) make_endpoint = nullptr;
+
+// libucp tells of a peer that is gone, from within: nothing is thrown through it.
+TEST_F(ucx_greetings, of_the_dead_end_where_memory_lacks) {
+    introduce(*ports[0]);
+    auto& library = const_cast<ucx::Library&>(*ucx::library(why));
+    make_endpoint = std::exchange(
+        library.ep_create, [](ucp_worker_h worker, const ucp_ep_params_t* parameters, ucp_ep_h* endpoint) {
+            mourner = parameters->err_handler;
+            return make_endpoint(worker, parameters, endpoint);
+        });
+    const bool reached = ports[0]->reaches(1, why);
+    library.ep_create = make_endpoint;
+    ASSERT_TRUE(reached) << why;
+    bool thrown = false;
+    memory_lacks = true;
+    try {
+        mourner.cb(mourner.arg, nullptr, UCS_ERR_CONNECTION_RESET);
+    } catch (const std::bad_alloc&) {
+        thrown = true;
+    }
+    memory_lacks = false;
+    EXPECT_FALSE(thrown);
+    ports[0]->poll();
+    EXPECT_FALSE(ports[0]->reaches(1, why));
 }
 
 // Nobody has greeted: all of it waits.

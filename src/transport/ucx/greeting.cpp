@@ -92,14 +92,14 @@ Status UcxPort::Impl::greet(Peer& peer, std::size_t rail) {
         if (status != UCS_OK) return;  // on_error hears of it
         ++greets.said;
         // If the peer has, too, what waits for both leaves: as if it had greeted in this moment.
-        if (port.has_met(greets)) port.greetings_.push_back({greets.process, 0});
+        if (port.has_met(greets)) port.note_greeting({greets.process, 0});
     };
     count_sent();
     const ucs_status_ptr_t answer = ucp_.am_send_nbx(peer.endpoints[rail], greeting_id, &peer.greetings[rail],
                                                      sizeof(Greeting), nullptr, 0, &parameters);
     if (answer == nullptr) ++peer.said;
     // To this process itself it may have come by now, and waits for a poll.
-    if (UCS_PTR_IS_PTR(answer) || !greetings_.empty()) posted(rail);
+    if (UCS_PTR_IS_PTR(answer) || is_greeted()) posted(rail);
     if (!UCS_PTR_IS_ERR(answer)) return Status::ok;
     // The peer waits for it, and who wants something of the peer would wait as long: both are told.
     on_error(&peer, peer.endpoints[rail], UCS_PTR_STATUS(answer));
@@ -112,8 +112,29 @@ ucs_status_t UcxPort::Impl::on_greeting(void* argument, const void* header, std:
     Greeting greeting;
     if (header_bytes != sizeof greeting) return UCS_OK;
     std::memcpy(&greeting, header, sizeof greeting);
-    static_cast<Impl*>(argument)->greetings_.push_back(greeting);
+    static_cast<Impl*>(argument)->note_greeting(greeting);
     return UCS_OK;
+}
+
+void UcxPort::Impl::note_greeting(Greeting greeting) noexcept {
+    if (greeting.process >= options_.processes || greeting.rail >= rails_.size()) return;
+    try {
+        greetings_.push_back(greeting);
+    } catch (const std::bad_alloc&) {
+        unlisted_[greeting.process * rails_.size() + greeting.rail] = true;
+        any_unlisted_ = true;
+    }
+}
+
+void UcxPort::Impl::list_unlisted() {
+    for (std::size_t at = 0; at < unlisted_.size(); ++at) {
+        if (!unlisted_[at]) continue;
+        if (greetings_.size() == greetings_.capacity()) return;
+        greetings_.push_back(
+            {static_cast<std::uint32_t>(at / rails_.size()), static_cast<std::uint32_t>(at % rails_.size())});
+        unlisted_[at] = false;
+    }
+    any_unlisted_ = false;
 }
 
 void UcxPort::Impl::hear_strangers() {
@@ -129,6 +150,7 @@ void UcxPort::Impl::hear_strangers() {
 
 // One for which there is no memory stays, for the next poll.
 void UcxPort::Impl::answer_greetings() try {
+    if (any_unlisted_) list_unlisted();
     while (!greetings_.empty()) {
         const auto at = greetings_.end() - greetings_.begin() - 1;  // a process may greet itself meanwhile
         answer(greetings_.back());
@@ -138,7 +160,6 @@ void UcxPort::Impl::answer_greetings() try {
 }
 
 void UcxPort::Impl::answer(Greeting greeting) {
-    if (greeting.process >= options_.processes || greeting.rail >= rails_.size()) return;
     Peer* peer = find(greeting.process);
     // The peer knew its directory earlier than this process does: it is greeted when that comes.
     std::uint32_t& greeted = peer != nullptr ? peer->greeted : strangers_[greeting.process];

@@ -190,19 +190,19 @@ Peer* UcxPort::Impl::find(std::uint32_t process) {
     return peers_.emplace(process, std::move(peer)).first->second.get();
 }
 
-// Called by libucp within a poll, where endpoints must not be closed yet.
+// Called by libucp within a poll, where endpoints must not be closed yet, nor anything thrown.
 void UcxPort::Impl::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
     Peer& peer = *static_cast<Peer*>(argument);
     if (peer.dead) return;
     peer.dead = true;
     peer.reason = status;
-    peer.port->dying_.push_back(&peer);
+    peer.next_dying = std::exchange(peer.port->dying_, &peer);
 }
 
 // A peer that has gone fails the channels that still want something of it. One that has finished and closed
 // is not missed by anybody, which is how every job ends.
 void UcxPort::Impl::mourn() {
-    for (Peer* peer : std::exchange(dying_, {})) {
+    for (Peer* peer = std::exchange(dying_, nullptr); peer != nullptr; peer = peer->next_dying) {
         peer->mourned = true;
         peer->held.clear();
         for (std::size_t rail = 0; rail < peer->endpoints.size(); ++rail) close_endpoint(*peer, rail, true);
@@ -231,9 +231,9 @@ void UcxPort::Impl::close_endpoint(Peer& peer, std::size_t rail, bool force) {
 bool UcxPort::Impl::poll() {
     unsigned moved = 0;
     for (const Rail& rail : rails_) moved += ucp_.worker_progress(rail.worker);
-    if (!greetings_.empty()) answer_greetings();
+    if (is_greeted()) answer_greetings();
     if (!deferred_.empty()) run_deferred();
-    if (!dying_.empty()) mourn();
+    if (dying_ != nullptr) mourn();
     if (!orphans_.empty()) {
         std::erase_if(orphans_, [](const auto& storage) { return storage->in_flight == 0; });
     }
@@ -275,7 +275,7 @@ bool UcxPort::Impl::has_left(std::uint64_t sent) {
 Status UcxPort::Impl::arm(Channel& channel) {
     if (rung_ != 0) silence_failed();
     // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
-    if (channel.has_news() || rung_ != 0 || !deferred_.empty() || !dying_.empty() || !greetings_.empty())
+    if (channel.has_news() || rung_ != 0 || !deferred_.empty() || dying_ != nullptr || is_greeted())
         return Status::in_progress;
     // libucp takes a signal back before it says that it is busy; so whatever comes of it, the next post
     // signals.

@@ -61,7 +61,8 @@ struct Peer {
     std::uint32_t greeted = 0;        // rails on which it has greeted, as bits
     std::deque<Held> held;            // until all of both are done, in their order
     bool dead = false;
-    bool mourned = false;  // endpoints closed and channels told
+    Peer* next_dying = nullptr;  // in the port's list, from its death until it is mourned
+    bool mourned = false;        // endpoints closed and channels told
     ucs_status_t reason = UCS_OK;
 };
 
@@ -207,6 +208,11 @@ class UcxPort::Impl {
                                     std::size_t, const ucp_am_recv_param_t*);
     ucs_status_t listen(const ucx::Rail& rail);
     Status greet(ucx::Peer& peer, std::size_t rail);
+    // To be answered at the next poll. Needs no memory: libucp, which calls it, is passed by no exception.
+    void note_greeting(ucx::Greeting greeting) noexcept;
+    bool is_greeted() const { return !greetings_.empty() || any_unlisted_; }
+    // As far as the list has room.
+    void list_unlisted();
     // What they said is answered at the next poll, if they are known by now. Pre: greetings_ has room.
     void hear_strangers();
     void answer_greetings();
@@ -228,9 +234,11 @@ class UcxPort::Impl {
     std::atomic<int> posters_{0};
 
     std::unordered_map<std::uint32_t, std::unique_ptr<ucx::Peer>> peers_;
-    std::vector<ucx::Peer*> dying_;                               // reported by libucp, not mourned yet
-    int closing_ = 0;                                             // endpoints whose closing is not done
-    std::vector<ucx::Greeting> greetings_;                        // that have come, to be answered
+    ucx::Peer* dying_ = nullptr;            // reported by libucp, not mourned yet
+    int closing_ = 0;                       // endpoints whose closing is not done
+    std::vector<ucx::Greeting> greetings_;  // that have come, to be answered
+    std::vector<bool> unlisted_;            // the same where those had no room, by process and rail
+    bool any_unlisted_ = false;
     std::unordered_map<std::uint32_t, std::uint32_t> strangers_;  // rails greeted on, of unknown processes
 
     std::atomic<std::uint64_t> sent_{0};  // changed with the lock held, as the next

@@ -258,6 +258,7 @@ Status UcxPort::Impl::start(std::string& why) {
     // program has none at all: clearenv() leaves a null.
     std::optional<BorrowedEnvironment> empty;
     if (environ == nullptr) empty.emplace(std::vector<Variable>());
+    unlisted_.resize(std::size_t{options_.processes} * devices.size());
     for (const std::string& device : devices) {
         rails_.push_back({device, nullptr, nullptr});
         addresses.emplace_back();
