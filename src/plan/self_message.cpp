@@ -1,9 +1,19 @@
 #include "plan/self_message.h"
 
+#include <atomic>
+
 #include "transport/mpi/host.h"
 
 namespace thalweg {
 namespace {
+
+// Another for each communicator, as MPI demands where several threads make one of the same group at once: of
+// those that every library has.
+int next_tag() {
+    constexpr unsigned tags = 32768;
+    static constinit std::atomic<unsigned> next{0};
+    return static_cast<int>(next.fetch_add(1, std::memory_order_relaxed) % tags);
+}
 
 // A communicator of this rank alone. Made out of a group, because there is no MPI_COMM_SELF beside sessions.
 class Alone {
@@ -14,7 +24,7 @@ class Alone {
         int rank = 0;
         if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS || mpi.Comm_group(comm, &all) != MPI_SUCCESS) return;
         if (mpi.Group_incl(all, 1, &rank, &one) == MPI_SUCCESS) {
-            made_ = mpi.Comm_create_group(comm, one, 0, &comm_) == MPI_SUCCESS;
+            made_ = mpi.Comm_create_group(comm, one, next_tag(), &comm_) == MPI_SUCCESS;
             mpi.Group_free(&one);
         }
         mpi.Group_free(&all);

@@ -136,6 +136,25 @@ int PMPI_Ialltoall(const void* send, int sent, MPI_Datatype send_type, void* rec
     *request = MPI_REQUEST_NULL;
     return MPI_ERR_NO_SPACE;
 }
+/* How many communicators Thalweg has made of a group by the tag of the one before, since it was last asked:
+ * two threads may do so at once. */
+static int group_tag = -1, same_group_tags;
+int thalweg_test_same_group_tags(void) {
+    const int same = same_group_tags;
+    group_tag = -1;
+    same_group_tags = 0;
+    return same;
+}
+int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* twin) {
+    Dl_info from;
+    int (*next)(MPI_Comm, MPI_Group, int, MPI_Comm*);
+    *(void**)&next = next_of("PMPI_Comm_create_group");
+    if (dladdr(CALLER, &from) != 0 && strstr(from.dli_fname, "libthalweg-") != NULL) {
+        same_group_tags += tag == group_tag;
+        group_tag = tag;
+    }
+    return next(comm, group, tag, twin);
+}
 /* THALWEG_TEST_FAULT=integers: Fortran's have eight bytes. */
 int PMPI_Type_size_x(MPI_Datatype type, MPI_Count* bytes) {
     const char* const wish = getenv("THALWEG_TEST_FAULT");
