@@ -110,7 +110,7 @@ TEST(Composite, WithoutMemoryForAKeyNothingStaysExposed) {
         CompositeParts parts;
         parts.inside = std::make_unique<Exposing>(host.endpoint(0), inside, false);
         parts.between = std::make_unique<Exposing>(network.endpoint(0), between, takes_memory);
-        parts.is_near = {true, false};
+        parts.is_near = std::make_shared<const std::vector<bool>>(std::vector{true, false});
         parts.junction = &junction;
         std::unique_ptr<Transport> both;
         ASSERT_EQ(make_composite(std::move(parts), both), Status::ok);
