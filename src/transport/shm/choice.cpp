@@ -140,17 +140,17 @@ void CopyRates::measured_out_of_ring(int size_class, std::size_t bytes, double s
 std::size_t Chooser::trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
                            std::size_t taken) const {
     constexpr std::size_t none = protocols.size();
-    if (!tries_ || sizes.chosen % first_trials != 0) return none;
+    if (!tries_ || sizes.chosen <= before_trials) return none;
     std::array<std::size_t, protocols.size()> usable{};
     std::size_t count = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i)
         if (costs[i] != infinity) usable[count++] = i;
     if (count < 2) return none;
-    const std::uint64_t each = sizes.chosen <= first_trials * 2 * count ? first_trials
-                               : sizes.chosen <= often_until            ? often
-                                                                        : seldom;
-    if (sizes.chosen == 0 || sizes.chosen % each != 0) return none;
-    const std::size_t tried = usable[sizes.chosen / each % count];
+    const std::uint64_t number = sizes.chosen - before_trials - 1;
+    const std::uint64_t each = sizes.chosen <= often_until ? often : seldom;
+    if (number >= of_each * count && sizes.chosen % each != 0) return none;
+    const std::size_t tried =
+        usable[number < of_each * count ? number / of_each : sizes.chosen / each % count];
     return tried == taken ? none : tried;
 }
 
@@ -242,8 +242,8 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
 
 bool Chooser::keeps_ring(std::uint64_t bytes) const {
     const Class& sizes = classes_[class_of(bytes)];
-    constexpr std::uint64_t first = first_trials * 2 * protocols.size(), decided = 8;
-    const std::uint64_t each = sizes.chosen < first ? 1 : sizes.chosen < often_until ? decided : often;
+    constexpr std::uint64_t tried = before_trials + of_each * protocols.size(), decided = 8;
+    const std::uint64_t each = sizes.chosen < tried ? 1 : sizes.chosen < often_until ? decided : often;
     return sizes.current == &eager && (sizes.chosen + 1) % each != 0;
 }
 

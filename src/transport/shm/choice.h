@@ -81,9 +81,10 @@ class Chooser {
     static constexpr std::uint32_t settle = 4;                 // messages of a class between two decisions
     static constexpr double hysteresis = 0.15;                 // what is gained at least by a change
     static constexpr std::uint64_t least_shared = 128 * 1024;  // smaller messages are one side's
-    // Of the first messages one in so many is a trial, until each protocol has had two; then, up to so many
-    // messages, one in so many, and later one in so many.
-    static constexpr std::uint64_t first_trials = 2, often_until = 512, often = 32, seldom = 128;
+    // Behind the first few, so many messages in a row try each protocol: the second one finds what the first
+    // has touched. Then, up to so many messages, one in so many is a trial, and later one in so many.
+    static constexpr std::uint64_t before_trials = 4, of_each = 2, often_until = 512, often = 32,
+                                   seldom = 128;
 
     // tries: else only what has been measured counts, and what has not is taken for what CopyRates begins
     // with.
