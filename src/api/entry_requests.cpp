@@ -1,8 +1,6 @@
 // The entries of calls that complete, start, cancel and free requests.
 #include <mpi.h>
 
-#include <cstdint>
-
 #include "api/entry.h"
 #include "plan/requests.h"
 
@@ -11,8 +9,7 @@ using namespace thalweg;
 namespace {
 
 RequestList list_of(ThalwegRequests requests) { return {requests.handles, requests.integers}; }
-// A number, to the wrappers a handle.
-std::uintptr_t call_of(ThalwegFailed* failed) { return reinterpret_cast<std::uintptr_t>(failed); }
+Ticket* failed_of(ThalwegFailed* failed) { return reinterpret_cast<Ticket*>(failed); }
 
 }  // namespace
 
@@ -21,22 +18,22 @@ extern "C" {
 unsigned thalweg_entry_requests(void) { return requests_alive() != 0; }
 
 int thalweg_entry_wait(int count, ThalwegRequests requests, int again, ThalwegFailed** failed) {
-    std::uintptr_t call = call_of(*failed);
-    const bool over = wait_for(list_of(requests), count, again != 0, &call);
-    *failed = reinterpret_cast<ThalwegFailed*>(call);
+    Ticket* known = failed_of(*failed);
+    const bool over = wait_for(list_of(requests), count, again != 0, &known);
+    *failed = reinterpret_cast<ThalwegFailed*>(known);
     return over;
 }
 int thalweg_entry_help(int count, ThalwegRequests requests, ThalwegFailed** failed) {
     if (failed == nullptr) return help(list_of(requests), count);
-    std::uintptr_t call = call_of(*failed);
-    const bool vain = help(list_of(requests), count, &call);
-    *failed = reinterpret_cast<ThalwegFailed*>(call);
+    Ticket* known = failed_of(*failed);
+    const bool vain = help(list_of(requests), count, &known);
+    *failed = reinterpret_cast<ThalwegFailed*>(known);
     return vain;
 }
 int thalweg_entry_tell(int error, const ThalwegEnded* ended, ThalwegFailed* failed) {
     const Ended all{list_of(ended->requests), ended->count,    ended->indices,
                     ended->first_index,       ended->statuses, ended->several != 0};
-    return tell_failures(error, all, call_of(failed));
+    return tell_failures(error, all, failed_of(failed));
 }
 int thalweg_entry_all_well(void) { return no_failures(); }
 

@@ -4,10 +4,8 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "plan/requests.h"
@@ -97,57 +95,30 @@ class Telling {
     std::size_t raised_count_ = 0;
 };
 
-// All that calls have noted: not in the calls themselves, which a handler may leave by a jump.
-constinit std::mutex noted_mutex;
-constinit Ticket* all_noted = nullptr;
-
-// What an earlier call has noted and not told, which has left the request there: that call is gone. But a
-// binding of Fortran may call the function in C, and has yet to tell.
-void note(Ticket& ticket, int index, bool in_fortran, std::uintptr_t& call) {
-    static constinit std::uintptr_t calls = 0;
-    const std::lock_guard lock(noted_mutex);
-    if (ticket.noted_by != 0 && (ticket.noted_by == call || (ticket.noted_in_fortran && !in_fortran))) return;
-    if (call == 0) call = ++calls;
-    if (ticket.noted_by == 0) {
-        ticket.owners.fetch_add(1, std::memory_order_relaxed);
-        ticket.next_noted = std::exchange(all_noted, &ticket);
-    }
-    ticket.noted_by = call;
-    ticket.noted_in_fortran = in_fortran;
-    ticket.index = index;
-}
-
-// One of the call's notes, which are its caller's then; null: there is none left.
-Ticket* take_note(std::uintptr_t call) {
-    const std::lock_guard lock(noted_mutex);
-    for (Ticket** link = &all_noted; *link != nullptr; link = &(*link)->next_noted) {
-        Ticket* const ticket = *link;
-        if (ticket->noted_by != call) continue;
-        *link = ticket->next_noted;
-        ticket->noted_by = 0;
-        return ticket;
-    }
-    return nullptr;
-}
-
 }  // namespace
 
-void note_failures(RequestList requests, int count, std::uintptr_t* call) {
+void note_failures(RequestList requests, int count, Ticket** failed) {
     if (no_failures() || requests.empty()) return;
     for (int i = 0; i < count; ++i) {
         Ticket* const ticket = find_ticket(requests[i]);
         // A persistent one is there behind the native call as well.
-        if (ticket != nullptr && !ticket->persistent && has_untold_failure(*ticket))
-            note(*ticket, i, requests.handles == nullptr, *call);
+        if (ticket == nullptr || ticket->persistent || !has_untold_failure(*ticket) || ticket->noted)
+            continue;
+        ticket->owners.fetch_add(1, std::memory_order_relaxed);
+        ticket->noted = true;
+        ticket->index = i;
+        ticket->next_noted = std::exchange(*failed, ticket);
     }
 }
 
 bool no_failures() { return untold_failures.load(std::memory_order_relaxed) == 0; }
 
-int tell_failures(int error, const Ended& ended, std::uintptr_t call) {
+int tell_failures(int error, const Ended& ended, Ticket* failed) {
     Telling telling(error, ended);
     const MPI_Request null = host()->request_null;
-    while (Ticket* const ticket = call == 0 ? nullptr : take_note(call)) {
+    while (failed != nullptr) {
+        Ticket* const ticket = std::exchange(failed, failed->next_noted);
+        ticket->noted = false;
         // Open MPI's Fortran bindings leave the handle of what has ended where the call reports an error.
         if (ended.requests[ticket->index] == null || ticket->owners.load(std::memory_order_acquire) == 1) {
             telling.add(*ticket, ticket->index);

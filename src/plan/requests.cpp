@@ -191,7 +191,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
     }
 }
 
-bool wait_for(RequestList requests, int count, bool again, std::uintptr_t* call) {
+bool wait_for(RequestList requests, int count, bool again, Ticket** failed) {
     // Most waits for both kinds are over before the first test, which costs the agent a wake-up.
     constexpr std::uint64_t first_ns = 10'000'000, next_ns = 1'000'000;
     finish_done_among_freed();
@@ -210,11 +210,11 @@ bool wait_for(RequestList requests, int count, bool again, std::uintptr_t* call)
     wait_until(count > 1 ? now_ns() + (again ? next_ns : first_ns) : DrivenChannel::forever_ns);
     const bool over = all || !has_others(requests, count);
     if (!all && over) wait_until(DrivenChannel::forever_ns);
-    note_failures(requests, count, call);
+    note_failures(requests, count, failed);
     return over;
 }
 
-bool help(RequestList requests, int count, std::uintptr_t* call) {
+bool help(RequestList requests, int count, Ticket** failed) {
     finish_done_among_freed();
     bool pending = false, done = false;
     std::uint32_t helped = 0;  // of those that are unattended
@@ -234,7 +234,7 @@ bool help(RequestList requests, int count, std::uintptr_t* call) {
         done = true;
     });
     if (unattended_count.load(std::memory_order_relaxed) > helped) help_unattended();
-    if (call != nullptr) note_failures(requests, count, call);
+    if (failed != nullptr) note_failures(requests, count, failed);
     return pending && !done;
 }
 

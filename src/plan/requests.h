@@ -22,6 +22,8 @@
 
 namespace thalweg {
 
+struct Ticket;
+
 // Requests of the program: handles, or Fortran's integers, which are translated as they are looked at, so
 // that no call that completes requests needs memory. Refers to them.
 struct RequestList {
@@ -50,17 +52,17 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
 // In front of the native call of the same effect; others' requests and null handles are left alone. Both give
 // whatever of ours nobody else advances a poll now and then, whoever's it is (Ongoing::Options::unattended).
 //
-// `call`, of a call that completes requests: its number, from 0 at first, by which those of ours that have
-// failed are noted for tell_failures() behind the native call, which must follow. The native library, to
-// which they are requests of no communicator, would tell the wrong handler: it takes them for successful.
+// `failed`, of a call that completes requests: those of ours that have failed, from null at first, for
+// tell_failures() behind the native call, which must follow. The native library, to which they are requests
+// of no communicator, would tell the wrong handler: it takes them for successful.
 //
 // Blocks until those of ours are complete, and completes them. False: only a while, because others are among
 // them, which may be of a kind that nothing advances but a test of their own (MPICH's nonblocking collective
 // file operations are): the caller tests all and calls `again`.
-bool wait_for(RequestList requests, int count, bool again, std::uintptr_t* call);
+bool wait_for(RequestList requests, int count, bool again, Ticket** failed);
 // Drives ours for a poll and completes those that are done. True: some of ours are pending and none is done,
-// so that a native call for any of them would wait in vain. `call` is null in a call that only asks.
-bool help(RequestList requests, int count, std::uintptr_t* call = nullptr);
+// so that a native call for any of them would wait in vain. `failed` is null in a call that only asks.
+bool help(RequestList requests, int count, Ticket** failed = nullptr);
 // Passes a short time in which ours, or another thread, may progress: the first call of a wait says 0 and
 // gets its beginning. Where ranks sleep (World::sleeps) no core is yielded.
 std::uint64_t pause_between(std::uint64_t began_ns);
@@ -78,7 +80,7 @@ struct Ended {
 bool no_failures();
 // Behind the native call, which returned `error`: tells of our failures in its statuses, calls the handler of
 // each communicator that they belong to once, and returns what the call returns.
-int tell_failures(int error, const Ended& ended, std::uintptr_t call);
+int tell_failures(int error, const Ended& ended, Ticket* failed);
 
 // After the native MPI_Start or MPI_Startall.
 void start(RequestList requests, int count);

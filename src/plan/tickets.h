@@ -55,12 +55,10 @@ struct Ticket {
     int tag = 0;              // of the receive from oneself
     int error = MPI_SUCCESS;  // of its latest run, once that is finished
     bool untold = false;      // the program has not heard of that error: set_untold()
-    // Of what is not persistent: a call which completes requests may have ended it, and has noted it
-    // (note_failures()), under the number that the request has in the call; 0: none has. The note is an
-    // owner, and the request another. The call may be gone: the program's error handler has left it by a
-    // jump, out of the native one.
-    std::uintptr_t noted_by = 0;
-    bool noted_in_fortran = false;
+    // Of what is not persistent: a call which completes requests may have ended it, and has it in its list
+    // (note_failures()), under the number that the request has in the call. That list is an owner, and the
+    // request another.
+    bool noted = false;
     int index = 0;
     Ticket* next_noted = nullptr;
     std::atomic<int> owners{1};
@@ -106,8 +104,8 @@ Ticket* find_ticket(const MPI_Request& request);
 bool has_others(RequestList requests, int count);
 
 // Of requests of ours among these that have failed the native call will say nothing: what is not persistent
-// is noted for tell_failures(). *call: the number of the call, 0 as long as it has noted nothing.
-void note_failures(RequestList requests, int count, std::uintptr_t* call);
+// is added to *failed, for tell_failures().
+void note_failures(RequestList requests, int count, Ticket** failed);
 
 // A tag for the receive from oneself of a persistent request; nobody else has it until it is given back.
 // Throws std::bad_alloc.
