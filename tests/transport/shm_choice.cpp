@@ -237,6 +237,24 @@ TEST(Choice, SixteenMessagesTellWhatIsBest) {
     }
 }
 
+// Memory that both have mapped is known to be only after a while.
+TEST(Choice, WhatCanBeUsedOnlyLaterIsTriedThen) {
+    const CopyRates rates(true);
+    Chooser chooser;
+    std::array<double, protocols.size()> slower{2, 2, 2, 2, 2};
+    slower[number_of(direct)] = 0.25;
+    carry(chooser, rates, 20, slower);
+    int through = 0;
+    for (int i = 0; i < 12; ++i) {
+        const Decision decision = chooser.choose(8 * mega, {true, true, true}, {}, {}, rates, nullptr);
+        through += decision.protocol == &direct;
+        chooser.measured(8 * mega, *decision.protocol, decision.expected_s,
+                         decision.expected_s * slower[number_of(*decision.protocol)]);
+    }
+    EXPECT_GE(through, 8);
+    EXPECT_EQ(chooser.account(Chooser::class_of(8 * mega)).protocol, &direct);
+}
+
 // The first message through a ring touches memory that nobody had before: that teaches nothing.
 TEST(Choice, TheFirstMessageOfAProtocolIsForgotten) {
     const CopyRates rates(true);

@@ -43,11 +43,15 @@ Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& r
     const auto pulled = static_cast<double>(receiver.copy_bytes + found.share);
     const auto pushed = static_cast<double>(sender.copy_bytes + bytes - found.share);
     if (found.share != 0) found.copies_s = pulled / rate;
-    if (found.share != bytes) found.copies_s = std::max(found.copies_s, hears_s + pushed / rate);
+    if (found.share != bytes) {
+        found.copies_s = std::max(found.copies_s, hears_s + pushed / rate);
+        found.sleeps = 1;
+    }
     found.work_s = static_cast<double>(bytes) / rate;
     if (&protocol == &eager) {
-        found.sleeps = static_cast<double>(bytes / ring_bytes) * 2;
-        found.copies_s += found.sleeps * hears_s;
+        const double rings = static_cast<double>(bytes / ring_bytes) * 2;
+        found.sleeps += rings;
+        found.copies_s += rings * hears_s;
     }
     return found;
 }
@@ -137,7 +141,7 @@ void CopyRates::measured_out_of_ring(int size_class, std::size_t bytes, double s
 
 // By the number of the message alone: where two processes exchange alike, both try the same at the same time,
 // which is what it would be like if both took it.
-std::size_t Chooser::trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
+std::size_t Chooser::trial(Class& sizes, const std::array<double, protocols.size()>& costs,
                            std::size_t taken) const {
     constexpr std::size_t none = protocols.size();
     if (!tries_ || sizes.chosen <= before_trials) return none;
@@ -146,11 +150,16 @@ std::size_t Chooser::trial(const Class& sizes, const std::array<double, protocol
     for (std::size_t i = 0; i < protocols.size(); ++i)
         if (costs[i] != infinity) usable[count++] = i;
     if (count < 2) return none;
-    const std::uint64_t number = sizes.chosen - before_trials - 1;
+    std::size_t tried = none;
+    for (std::size_t i = 0; i < count && tried == none; ++i)
+        if (sizes.tried[usable[i]] < of_each) tried = usable[i];
     const std::uint64_t each = sizes.chosen <= often_until ? often : seldom;
-    if (number >= of_each * count && sizes.chosen % each != 0) return none;
-    const std::size_t tried =
-        usable[number < of_each * count ? number / of_each : sizes.chosen / each % count];
+    if (tried != none) {
+        // Two in a row go through the ring by themselves.
+        sizes.tried[tried] += protocols[tried] == &eager && tried != taken ? of_each : 1;
+    } else if (sizes.chosen % each == 0) {
+        tried = usable[sizes.chosen / each % count];
+    }
     return tried == taken ? none : tried;
 }
 

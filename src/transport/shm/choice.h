@@ -81,8 +81,9 @@ class Chooser {
     static constexpr std::uint32_t settle = 4;                 // messages of a class between two decisions
     static constexpr double hysteresis = 0.15;                 // what is gained at least by a change
     static constexpr std::uint64_t least_shared = 128 * 1024;  // smaller messages are one side's
-    // Behind the first few, so many messages in a row try each protocol: the second one finds what the first
-    // has touched. Then, up to so many messages, one in so many is a trial, and later one in so many.
+    // Behind the first few, so many messages in a row try each protocol as soon as it can be used: the second
+    // one finds what the first has touched. Then, up to so many messages, one in so many is a trial, and
+    // later one in so many.
     static constexpr std::uint64_t before_trials = 4, of_each = 2, often_until = 512, often = 32,
                                    seldom = 128;
 
@@ -133,9 +134,10 @@ class Chooser {
         std::uint32_t until_next = 0;
         std::uint64_t chosen = 0;  // messages
         std::array<Known, protocols.size()> known;
+        std::array<std::uint64_t, protocols.size()> tried{};  // early, in messages
     };
     // The number of the protocol that this message shall try; protocols.size(): none.
-    std::size_t trial(const Class& sizes, const std::array<double, protocols.size()>& costs,
+    std::size_t trial(Class& sizes, const std::array<double, protocols.size()>& costs,
                       std::size_t taken) const;
 
     bool tries_;
