@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/trial.h"
+#include "transport/shm/choice.h"
 
 namespace thalweg::bench {
 namespace {
@@ -232,10 +233,11 @@ class Neighbours final : public HaloWay {
         return native_ ? PMPI_Wait(&request_, MPI_STATUS_IGNORE) : MPI_Wait(&request_, MPI_STATUS_IGNORE);
     }
 
-    // Of a blocking form, ours: its trial.
+    // Of ours: a blocking form's trial, else that of the protocols inside a host.
     int warm_up_calls() const override {
-        const bool tries = !native_ && form_ == Form::blocking;
-        return tries ? TrialTurns::calls_until_verdict : HaloWay::warm_up_calls();
+        if (native_) return HaloWay::warm_up_calls();
+        return form_ == Form::blocking ? static_cast<int>(TrialTurns::calls_until_verdict)
+                                       : static_cast<int>(shm::Chooser::settled_after);
     }
 
     int calls_until_met() const override { return form_ == Form::nonblocking ? 8 : 1; }

@@ -86,6 +86,8 @@ class Chooser {
     // later one in so many.
     static constexpr std::uint64_t before_trials = 4, of_each = 2, often_until = 512, often = 32,
                                    seldom = 128;
+    // Messages of a class after which it goes by what was found.
+    static constexpr std::uint64_t settled_after = before_trials + of_each * protocols.size() + settle;
 
     // tries: else only what has been measured counts, and what has not is taken for what CopyRates begins
     // with.
