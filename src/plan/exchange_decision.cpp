@@ -59,7 +59,7 @@ void expect(NonblockingState& state, const CollectiveCall& call, const Traits& t
         return;
     }
     const std::string_view name = known.choice ? known.choice->algorithm->name : "";
-    const bool waits = name == "pairwise" && traits.unevenness > even;
+    const bool waits = name == "pairwise" && (traits.unevenness > even || has_holes(traits, state.size()));
     if (name.empty() || name == leader_name || waits)
         known = {standard_choice(*find_algorithm(call.collective, straight_name)), "straight"};
     decision = std::move(known);

@@ -36,6 +36,8 @@ Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls = 1);
 
 // Whether most pairs of `size` ranks have no message.
 bool is_sparse(const Traits& traits, int size);
+// Whether so many have none that rounds are upset.
+bool has_holes(const Traits& traits, int size);
 
 // How a persistent exchange between all ranks runs.
 struct PlannedExchange {

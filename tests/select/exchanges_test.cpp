@@ -27,7 +27,8 @@ Planned planned(Decision by_mean, const Traits& what, const char* hosts = "node:
     Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
     selection.table = R"({"collective": "alltoallv", "rows": [
         {"calls": "neighbours", "bytes": [0, 1023], "choice": "native"},
-        {"calls": "neighbours", "bytes": [1024, null], "choice": "pairwise:chunk_bytes=32K"}]})";
+        {"calls": "neighbours", "bytes": [1024, 4095], "choice": "notify"},
+        {"calls": "neighbours", "bytes": [4096, null], "choice": "pairwise:chunk_bytes=32K"}]})";
     const Topology topology = topology_of(hosts);
     const NeighbourSelector neighbours(topology, selection);
     const NeighbourSelector* const few = is_sparse(what, topology.size()) ? &neighbours : nullptr;
@@ -51,8 +52,12 @@ TEST(Exchanges, MeansAreOfPairsAndOfMessages) {
 
 TEST(Exchanges, SparseOnesAreDecidedAsNeighboursAre) {
     // By the mean of their messages, not of all pairs.
-    EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1024)), (Planned{"pairwise:chunk_bytes=32K", true}));
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1024)), (Planned{"notify", true}));
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1000)), (Planned{"native", false}));
+    // Not in rounds, which pairs without a message upset; nor where these are fewer.
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 4096)), (Planned{"spread", true}));
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 50, 4096)), (Planned{"spread", false}));
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 51, 4096)), (Planned{"pairwise", false}));
     EXPECT_EQ(planned(of("notify"), traits(8, 56, 1024)), (Planned{"notify", false}));
     // Leaders are told nothing of them; on one host nobody meets in pairs.
     EXPECT_EQ(planned(of("node_leader"), traits(8, 16, 1024), "node:1 core:8"), (Planned{"spread", false}));
@@ -60,7 +65,7 @@ TEST(Exchanges, SparseOnesAreDecidedAsNeighboursAre) {
 }
 
 TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
-    const Traits uneven = traits(8, 50, 100 << 10, 10, 3);
+    const Traits uneven = traits(8, 56, 100 << 10, 10, 3);
     EXPECT_GT(uneven.unevenness, even);
     EXPECT_EQ(planned(of("pairwise"), uneven), (Planned{"native", false}));
     EXPECT_EQ(planned(of("spread:in_flight=2"), uneven), (Planned{"spread:in_flight=2", false}));
