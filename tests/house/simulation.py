@@ -110,11 +110,11 @@ for row in overlap:
 for row in programs:
     now = iterations.get(program_key(row), {"columns": {}})["columns"].get(row["column"], {"seconds": []})["seconds"]
     compare("programs", row, len(now) or None, min(now, default=None))
-few, by_pattern = read("sparse"), sparse.measured_sparse(root / "bench/results")
-for row in few:
+uneven, by_pattern = read("sparse"), sparse.measured_sparse(root / "bench/results")
+for row in uneven:
     now = by_pattern.get(tuple(row[field] for field in ("pattern", "shape", "rate", "bytes", "way", "mpi")), {})
     compare("sparse", row, now.get("samples"), now.get("seconds"))
-for name, rows in (("lab", lab), ("natives", natives), ("rails", rails), ("sparse", few), ("faces", faces), ("onehost", onehost),
+for name, rows in (("lab", lab), ("natives", natives), ("rails", rails), ("sparse", uneven), ("faces", faces), ("onehost", onehost),
                    ("overlap", overlap), ("programs", programs)):
     if not rows:
         sys.exit(f"sim/results/{name}.jsonl has no row; {stale}")
@@ -186,7 +186,7 @@ for row in natives[::9]:
 for row in rails[:: max(1, len(rails) // 4)]:
     key = fields(row, "collective", "shape", "rate", "bytes", "way", "mpi")
     look_again("rails", row, validate.question(key, row["link_rate"], row["rails"]))
-for row in [row for row in few if row["bytes"] <= 1 << 18][:: max(1, len(few) // 12)]:
+for row in [row for row in uneven if row["bytes"] <= 1 << 18][:: max(1, len(uneven) // 12)]:
     look_again("sparse", row, sparse.question_sparse(fields(row, "pattern", "shape", "rate", "bytes", "way", "mpi"), row["link_rate"], root))
 for row in faces[:: max(1, len(faces) // 12)]:
     look_again("faces", row, validate.question_faces(key_of(row), row["link_rate"]))
