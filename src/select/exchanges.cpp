@@ -44,10 +44,10 @@ bool is_sparse(const Traits& traits, int size) {
     return traits.messages != 0 && traits.messages * dense_share < pairs_of(size);
 }
 
-bool has_holes(const Traits& traits, int size) { return traits.messages * 10 < pairs_of(size) * 9; }
+bool has_holes(const Traits& traits, int size) { return traits.messages * dense_share <= pairs_of(size); }
 
 // A rank with few peers is one among neighbours: what rounds and pieces put in order hardly meets, and a
-// library's own messages come close to the wire. In rounds nothing goes where even a tenth of the pairs have
+// library's own messages come close to the wire. In rounds nothing goes where half of the pairs have
 // no message, whatever a table says: who has nothing for the one it meets is a message ahead of it from then
 // on, and pieces that wait for one another wait for the wrong ones.
 PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const NeighbourSelector* neighbours,
