@@ -80,6 +80,25 @@ TEST(wait, sleeps_grow_to_a_millisecond_and_no_further) {
     EXPECT_GE(statistics.slept_ns, 20'000'000u);
 }
 
+// A wait ends late by no more than a thirty-second of what it took, and by some naps.
+TEST(wait, a_sleep_is_short_beside_what_was_waited) {
+    test::Group group(1, {});
+    const auto waiter = make_timed_waiter();
+    WaitStatistics statistics;
+    const std::uint64_t begin_ns = now_ns();
+    waiter->begin();
+    std::uint64_t waited_ns = 0, longest_ns = 0;
+    while (waited_ns < 20'000'000) {
+        system_calls.forget();
+        waiter->idle(group.channel(0)->transport(), statistics);
+        waited_ns = now_ns() - begin_ns;
+        longest_ns = std::max(longest_ns, system_calls.longest_nap_ns.load());
+        EXPECT_LE(system_calls.longest_nap_ns, std::max<std::uint64_t>(20'000, waited_ns / 32));
+    }
+    waiter->end();
+    EXPECT_GT(longest_ns, 100'000u);
+}
+
 // More ranks of a core poll less often, each of them: 7.5 us of nap per rank, 15 to 60 in all.
 TEST(wait, naps_leave_a_core_to_all_of_its_ranks) {
     const auto nap_among = [](std::uint64_t ranks, std::uint64_t cores) {
