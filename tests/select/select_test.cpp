@@ -172,7 +172,7 @@ TEST(Decide, OtherCollectivesGetTheirOwnAlgorithms) {
             }
     // Small ones are native, or hidden.
     const Topology topology = topology_of("node:4 core:2");
-    EXPECT_FALSE(decide(Collective::allgather, 8 << 10, topology, lab).choice);
+    EXPECT_FALSE(decide(Collective::allgather, 1 << 10, topology, lab).choice);
     EXPECT_TRUE(decide(Collective::allgather, 8 << 10, topology, overlapped).choice);
     EXPECT_TRUE(decide(Collective::allgather, 8 << 10, topology_of("node:3 core:1"), overlapped).choice);
     // The one message of two ranks progresses by itself where it is handed to the kernel in the call.
