@@ -192,10 +192,11 @@ void OverlapDriver::calibrate() {
 // Seconds of the last rank.
 double OverlapDriver::measure_pure(std::size_t column, OverlapSeries* series) {
     const std::vector<OverlapCall> calls = gather(call(column, nullptr, 0));
-    double last = 0, tx_bytes = 0;
+    double last = 0, from_instant = 0, tx_bytes = 0;
     std::vector<double> each;
     for (const OverlapCall& one : calls) {
         each.push_back(one.total);
+        from_instant = std::max(from_instant, one.late + one.total);
         last = std::max(last, one.total);
         tx_bytes = std::max(tx_bytes, one.tx_bytes);
         wrong_total_ += static_cast<std::uint64_t>(one.wrong);
@@ -205,6 +206,7 @@ double OverlapDriver::measure_pure(std::size_t column, OverlapSeries* series) {
     series->note(calls);
     series->pure.push_back(last);
     series->pure_mean.push_back(mean(each));
+    series->pure_from_instant.push_back(from_instant);
     series->last_pure = each;
     series->here.push_back(each[static_cast<std::size_t>(session_.rank)]);
     series->tx_bytes += tx_bytes;

@@ -43,6 +43,7 @@ nlohmann::json OverlapSeries::to_json(const std::string& compute, double equal_s
                        {"overlap",
                         {{"compute", compute},
                          {"pure_mean", rounded(pure_mean)},
+                         {"pure_from_instant", rounded(pure_from_instant)},
                          {"total", rounded(own_total)},
                          {"computed", rounded(own_compute)},
                          {"visible", rounded(own_visible)},

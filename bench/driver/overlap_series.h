@@ -27,8 +27,11 @@ struct OverlapCall {
 };
 
 struct OverlapSeries {
-    std::vector<double> pure, pure_mean;  // of the last rank; mean of the ranks
-    std::vector<double> here;             // the same, of this rank
+    std::vector<double> pure, pure_mean;  // of each rank's own time the longest; mean of the ranks
+    // Since the instant at which all were to begin: a rank that began late makes this longer, and the other
+    // shorter.
+    std::vector<double> pure_from_instant;
+    std::vector<double> here;  // as pure, of this rank
     std::vector<double> own_total, own_compute, own_visible;
     std::vector<double> worst_pure, worst_compute, worst_total;  // of the rank with the longest own call
     struct Equal {
