@@ -149,7 +149,7 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
     // left to the library goes as ours does, without credits, where some of the program's calls are ours.
     const auto left = [](const ChosenCall& call) { return call.native; };
     const bool all_left = std::all_of(chosen.of_call.begin(), chosen.of_call.end(), left);
-    if (request.libucp && !all_left) machine = machine.over_libucp();
+    if (!all_left) machine = request.libucp ? machine.over_libucp() : machine.over_library();
     row.result = in_child(request.most_seconds, request.most_memory, [&] {
         ReplayOptions options;
         options.progress = row.calls == Calls::agent && !all_left ? Progress::agent : Progress::caller;

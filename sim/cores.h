@@ -4,6 +4,8 @@
 // the next rank begins, and a scheduler's slice is far longer. Private to the replay.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/waiters/between_polls.h"
 #include "sim/clock.h"
 #include "sim/machine.h"
 #include "sim/memory.h"
@@ -27,17 +30,22 @@ class Cores {
     Cores(const SimMachine& machine, const Topology& topology, std::vector<Rank>& ranks,
           std::function<void(std::size_t)> freed)
         : topology_(topology),
-          shared_(machine.shared_cores > 0),
+          shared_(machine.ranks_share_cores(ranks.size())),
           free_(machine.shared_cores),
           poll_seconds_(machine.poll_seconds),
           switch_seconds_(machine.switch_seconds),
           sleep_seconds_(machine.sleep_seconds),
+          look_seconds_(machine.naps ? machine.look_seconds : 0),
           held_(ranks.size(), 0),
           asleep_(ranks.size(), 0),
           idle_until_(ranks.size(), 0),
           ranks_(ranks),
           freed_(std::move(freed)),
-          memory_(topology.nodes(), machine.host_copy_rate) {}
+          memory_(topology.nodes(), machine.host_copy_rate) {
+        if (!shared_ || !machine.naps) return;
+        naps_among(ranks.size(), machine.shared_cores);
+        nap_seconds_ = 1e-9 * static_cast<double>(nap_ns());
+    }
 
     // The ranks in the order in which they begin. Which is first matters where they share cores, and is drawn
     // from `history`; 0: in theirs.
@@ -56,15 +64,21 @@ class Cores {
         if (seconds <= 0) return then();
         ranks_[r].busy = true;
         const auto run = [this, r, then](double needed) {
+            if (ranks_[r].began < 0) ranks_[r].began = now();
             at(now() + needed, [this, r, then] { release(r, then); });
         };
         if (!shared_ || held_[r] != 0) return run(seconds);
-        const double woken = std::exchange(asleep_[r], 0) != 0 ? sleep_seconds_ : 0;
+        const bool slept = std::exchange(asleep_[r], 0) != 0;
+        const double woken = slept ? sleep_seconds_ : 0, late = slept ? lateness(r) : 0;
         const auto taken = [this, run, seconds, woken] { run(seconds + switch_seconds_ + woken); };
-        if (free_ == 0) return waiting_.emplace_back(r, taken), void();
-        --free_;
-        held_[r] = 1;
-        taken();
+        const auto take = [this, r, taken] {
+            if (free_ == 0) return waiting_.emplace_back(r, taken), void();
+            --free_;
+            held_[r] = 1;
+            taken();
+        };
+        if (late <= 0) return take();
+        at(now() + late, take);
     }
 
     // It is busy with so many bytes, at most `rate` of them per second.
@@ -78,6 +92,19 @@ class Cores {
     }
 
   private:
+    // Until a rank that sleeps looks: naps of one length for the first 3 ms, then such as are a thirty-second
+    // of what it has waited, of a millisecond at most.
+    double lateness(std::size_t r) const {
+        constexpr double naps = 3e-3, share = 1.0 / 32, longest = 1e-3;
+        if (nap_seconds_ <= 0) return 0;
+        const double waited = now() - (idle_until_[r] - poll_seconds_);
+        const double nap = nap_seconds_ + look_seconds_;
+        double looks = poll_seconds_ + nap * std::ceil((std::min(waited, naps) - poll_seconds_) / nap);
+        while (looks < waited)
+            looks += look_seconds_ + std::clamp(looks * share, nap_seconds_ * 4 / 3, longest);
+        return std::max(looks - waited, 0.0);
+    }
+
     template <class Then>
     void release(std::size_t r, Then then) {
         ranks_[r].busy = false;
@@ -116,7 +143,7 @@ class Cores {
     const Topology& topology_;
     bool shared_;    // all hosts' ranks have a few cores together
     unsigned free_;  // of those
-    double poll_seconds_, switch_seconds_, sleep_seconds_;
+    double poll_seconds_, switch_seconds_, sleep_seconds_, look_seconds_, nap_seconds_ = 0;
     std::vector<std::uint8_t> held_;    // per rank: it has one of them
     std::vector<std::uint8_t> asleep_;  // per rank: it gave its core up because it had nothing to do
     std::vector<double> idle_until_;    // per rank: where that ends if nothing comes

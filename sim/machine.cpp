@@ -135,6 +135,12 @@ SimMachine SimMachine::under(std::string_view mpi) const {
     return machine;
 }
 
+SimMachine SimMachine::over_library() const {
+    SimMachine machine = *this;
+    machine.naps = shared_cores > 0;
+    return machine;
+}
+
 SimMachine SimMachine::over_libucp() const {
     SimMachine machine = *this;
     machine.puts = network_moves_bytes || (libucp && kernel_sends());
@@ -199,6 +205,7 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.intra_latency = reader.positive("intra_latency_us", micro);
     read.intra_eager = static_cast<std::uint64_t>(reader.number("intra_eager_bytes"));
     if (reader.has("shared_cores")) read.shared_cores = reader.count("shared_cores", 1, most_cores);
+    if (reader.has("look_us")) read.look_seconds = reader.number("look_us", micro);
     if (reader.has("begin_us")) read.begin_seconds = reader.number("begin_us", micro);
     if (reader.has("poll_us")) read.poll_seconds = reader.number("poll_us", micro);
     if (reader.has("switch_us")) read.switch_seconds = reader.number("switch_us", micro);

@@ -60,6 +60,9 @@ struct SimMachine {
 
     // Cores that all hosts together run on, as an emulated cluster's do; 0: every rank has one of its own.
     unsigned shared_cores = 0;
+    // Where there are more ranks than those, which then begin out of a sleep, take turns and give their core
+    // up while they wait.
+    bool ranks_share_cores(std::size_t ranks) const { return shared_cores > 0 && ranks > shared_cores; }
     // From the instant until which measured ranks sleep to where the first of them runs: a measured call's
     // time has it.
     double begin_seconds = 0;
@@ -67,6 +70,10 @@ struct SimMachine {
     double switch_seconds = 0;  // until the next one has it
     // Of a shared core, for falling asleep and waking up again: of a rank that has nothing to do for longer.
     double sleep_seconds = 0;
+    // A rank that gave its core up hears of nothing: it naps as Thalweg's engine does over an MPI library
+    // (engine/waiters/timed.cpp), and looks, for so long, after each nap.
+    bool naps = false;
+    double look_seconds = 0;
 
     double start_seconds = 0;                   // of a core for an operation, besides its messages
     double post_seconds = 0;                    // of a core for posting a send or a receive
@@ -116,6 +123,8 @@ struct SimMachine {
     // As Thalweg's engine finds it over libucp; where nothing is known of that, the same, but that adapters
     // put.
     SimMachine over_libucp() const;
+    // As that engine finds it over the MPI library: nothing wakes a rank.
+    SimMachine over_library() const;
 
     double copy_rate_of(std::uint64_t bytes) const {
         return bytes <= small_copy_bytes ? small_copy_rate.value_or(copy_rate) : copy_rate;

@@ -25,7 +25,8 @@ constexpr int exit_no_memory = 3;
 
 // What travels from the child, followed by the sentence of outcome.why and by outcome.by_rank.
 struct Parcel {
-    double seconds = 0, root_seconds = 0, mean_seconds = 0, build_seconds = 0, replay_seconds = 0;
+    double seconds = 0, own_seconds = 0, root_seconds = 0, mean_seconds = 0, build_seconds = 0,
+           replay_seconds = 0;
     std::uint64_t messages = 0, bytes = 0, inter_bytes = 0, steps = 0, schedule_bytes = 0, peak_bytes = 0;
     std::uint64_t why_length = 0, ranks = 0;
 };
@@ -91,8 +92,8 @@ PointResult run_here(const Point& point, const Topology& topology, const SimMach
             return moved_bytes(*point.faces, from, to, bytes);
         };
     result.outcome = replay(schedules, topology, machine, options);
-    for (double* seconds :
-         {&result.outcome.seconds, &result.outcome.root_seconds, &result.outcome.mean_seconds})
+    for (double* seconds : {&result.outcome.seconds, &result.outcome.own_seconds,
+                            &result.outcome.root_seconds, &result.outcome.mean_seconds})
         *seconds /= point.repeat;
     for (double& seconds : result.outcome.by_rank) seconds /= point.repeat;
     result.replay_seconds = processor_seconds() - built;
@@ -153,11 +154,11 @@ bool read_all(int from, void* data, std::size_t bytes) {
     try {
         const PointResult result = work();
         const Outcome& outcome = result.outcome;
-        const Parcel parcel{outcome.seconds,       outcome.root_seconds,  outcome.mean_seconds,
-                            result.build_seconds,  result.replay_seconds, outcome.messages,
-                            outcome.bytes,         outcome.inter_bytes,   outcome.steps,
-                            result.schedule_bytes, result.peak_bytes,     outcome.why.size(),
-                            outcome.by_rank.size()};
+        const Parcel parcel{outcome.seconds,      outcome.own_seconds,   outcome.root_seconds,
+                            outcome.mean_seconds, result.build_seconds,  result.replay_seconds,
+                            outcome.messages,     outcome.bytes,         outcome.inter_bytes,
+                            outcome.steps,        result.schedule_bytes, result.peak_bytes,
+                            outcome.why.size(),   outcome.by_rank.size()};
         const bool sent = write_all(to, &parcel, sizeof parcel) &&
                           write_all(to, outcome.why.data(), outcome.why.size()) &&
                           write_all(to, outcome.by_rank.data(), outcome.by_rank.size() * sizeof(double));
@@ -170,6 +171,7 @@ bool read_all(int from, void* data, std::size_t bytes) {
 PointResult unpack(const Parcel& parcel) {
     PointResult result;
     result.outcome.seconds = parcel.seconds;
+    result.outcome.own_seconds = parcel.own_seconds;
     result.outcome.root_seconds = parcel.root_seconds;
     result.outcome.mean_seconds = parcel.mean_seconds;
     result.outcome.messages = parcel.messages;

@@ -38,6 +38,7 @@ struct Rank {
     // looks at its messages.
     std::deque<Task> messages, bulk;
     std::uint64_t unfinished = 0;
+    double began = -1;  // when it had a core for the first time; below 0: it had none
     double done = 0;
     std::uint64_t copied = 0;  // bytes of the local step that it is in the middle of: the first of bulk
     bool busy = false;         // the core is on a task

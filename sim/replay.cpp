@@ -42,7 +42,7 @@ class Replay {
     Outcome run() {
         for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r].unfinished = schedules_[r].steps().size();
         for (const std::size_t r : cores_.beginning(options_.history)) {
-            if (machine_.begin_seconds > 0)
+            if (machine_.begin_seconds > 0 && machine_.ranks_share_cores(ranks_.size()))
                 at(machine_.begin_seconds, [this, r] { work(r); });
             else
                 work(r);
@@ -355,6 +355,8 @@ class Replay {
                 return result;
             }
             result.seconds = std::max(result.seconds, result.by_rank.emplace_back(ranks_[r].done));
+            result.own_seconds =
+                std::max(result.own_seconds, ranks_[r].done - std::max(ranks_[r].began, 0.0));
             result.mean_seconds += ranks_[r].done / static_cast<double>(ranks_.size());
         }
         result.root_seconds = ranks_.front().done;

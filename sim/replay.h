@@ -67,6 +67,7 @@ struct ReplayOptions {
 struct Outcome {
     std::string why;                // empty: replayed; else one sentence that names rank and step
     double seconds = 0;             // until the last rank is done
+    double own_seconds = 0;         // the most that a rank takes from where it begins itself
     double root_seconds = 0;        // until rank 0 is done
     double mean_seconds = 0;        // over the ranks
     std::vector<double> by_rank;    // seconds until each rank is done

@@ -101,6 +101,7 @@ void hide(Point point, const Topology& topology, const SimMachine& machine, Row&
 PointResult least_of(unsigned samples, std::uint64_t seed, Point& point, const Topology& topology,
                      const SimMachine& machine, std::vector<double>& seconds) {
     PointResult least;
+    double least_own = 0;
     std::uint64_t history = 0;
     // Nothing else differs between samples.
     if ((!point.options.credits || !machine.kernel_sends()) && machine.shared_cores == 0) samples = 1;
@@ -108,6 +109,7 @@ PointResult least_of(unsigned samples, std::uint64_t seed, Point& point, const T
         if (samples > 1) point.options.history = seed << 16 | i;
         PointResult one = simulate(point, topology, machine);
         if (samples < 2 || !one.outcome.why.empty()) return one;
+        least_own = seconds.empty() ? one.outcome.own_seconds : std::min(least_own, one.outcome.own_seconds);
         if (seconds.empty() || one.outcome.seconds < least.outcome.seconds) {
             least = one;
             history = point.options.history;
@@ -116,6 +118,7 @@ PointResult least_of(unsigned samples, std::uint64_t seed, Point& point, const T
                        one.outcome.seconds);
     }
     point.options.history = history;
+    least.outcome.own_seconds = least_own;
     return least;
 }
 
@@ -162,7 +165,7 @@ void run_row(const Request& request, const Topology& topology, const Differing& 
     point.most_memory = request.most_memory;
     point.options.credits = row.family.empty() && !request.in_turn;  // blocking calls of an MPI have none
     SimMachine machine = request.machine.under(row.family.empty() ? request.family : row.family);
-    if (row.family.empty() && request.libucp) machine = machine.over_libucp();
+    if (row.family.empty()) machine = request.libucp ? machine.over_libucp() : machine.over_library();
     row.result = least_of(request.samples, request.seed, point, topology, machine, row.samples);
     row.simulated = row.result.outcome.why.empty();
     row.seconds = row.simulated ? row.result.outcome.seconds : row.predicted_seconds;
@@ -281,6 +284,7 @@ std::string json_line(const Request& request, const Row& row) {
                         {"periodic", row.grid->periodic}};
     if (row.simulated) {
         if (!row.samples.empty()) line["samples"] = row.samples;
+        line["own_seconds"] = outcome.own_seconds;
         line["mean_seconds"] = outcome.mean_seconds;
         line["root_seconds"] = outcome.root_seconds;
         line["messages"] = outcome.messages;

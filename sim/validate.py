@@ -49,8 +49,22 @@ FACES = ("native", "native (A/A)", "native nonblocking", "native init", "isend",
          "thalweg nonblocking", "thalweg nonblocking spread", "thalweg init", "thalweg init spread")
 
 
+FROM_INSTANT, OWN = "seconds", "own_seconds"  # of a simulated row
+
+
+def by_itself(row):
+    """The samples of a call by itself, and what a simulated row has for them: from the instant until which the ranks
+    slept, or, of nonblocking calls in older rows, what the slowest rank took from where it began itself. One that
+    begins late makes that shorter."""
+    if COLLECTIVES[row["collective"]] == row["collective"]:
+        return row["seconds"], FROM_INSTANT
+    since = row.get("overlap", {}).get("pure_from_instant")
+    return (since, FROM_INSTANT) if since else (row["seconds"], OWN)
+
+
 def measured(results, rails=1):
-    """(collective, shape, nominal rate, bytes, algorithm, mpi) -> the samples' number, minimum and link rates."""
+    """(collective, shape, nominal rate, bytes, algorithm, mpi) -> the samples' number, minimum and link rates, and what
+    is compared with them. Where some samples are from the instant, the others do not count."""
     points = {}
     for row in rows(results):
         rate, context = in_lab(row, rails), row["context"]
@@ -58,8 +72,13 @@ def measured(results, rails=1):
             continue
         key = (row["collective"], context["shape"], context["rate"], row["bytes"], row["algorithm"],
                context["mpi_name"])
-        count, least, rates = points.get(key, (0, float("inf"), []))
-        points[key] = (count + len(row["seconds"]), min([least, *row["seconds"]]), [*rates, rate])
+        seconds, figure = by_itself(row)
+        count, least, rates, of = points.get(key, (0, float("inf"), [], figure))
+        if of != figure:
+            if figure == OWN:
+                continue
+            count, least, rates = 0, float("inf"), []
+        points[key] = (count + len(seconds), min([least, *seconds]), [*rates, rate], figure)
     return points
 
 
@@ -90,7 +109,7 @@ def measured_rails(results):
     The way of a native: its library's; of ours: the schedule that ran."""
     points = measured(results, RAILS)
     for key, point in measured_natives(results, RAILS).items():
-        points[(*key, key[-1])] = (point["samples"], point["seconds"], point["rates"])
+        points[(*key, key[-1])] = (point["samples"], point["seconds"], point["rates"], FROM_INSTANT)
     return points
 
 
@@ -169,13 +188,13 @@ def question_onehost(key):
 
 def lab_rows(program, results):
     memory, spreads = collections.OrderedDict(), native_spreads(results)
-    for key, (count, least, rates) in sorted(measured(results).items()):
+    for key, (count, least, rates, figure) in sorted(measured(results).items()):
         collective, shape, nominal, size, algorithm, mpi = key
         rate = middle(rates)
         yield {"collective": collective, "shape": shape, "rate": nominal, "bytes": size, "algorithm": algorithm,
                "mpi": mpi, "samples": count, "measured_seconds": least, "link_rate": rate,
                "native_spread": spreads.get((collective, shape, size, mpi)),
-               "simulated_seconds": simulated(program, question(key, rate), memory)["seconds"]}
+               "simulated_seconds": simulated(program, question(key, rate), memory)[figure], "figure": figure}
 
 
 def faces_rows(program, results):
@@ -210,13 +229,13 @@ def native_rows(program, results):
 
 def rails_rows(program, results):
     memory = {}
-    for key, (count, least, rates) in sorted(measured_rails(results).items()):
+    for key, (count, least, rates, figure) in sorted(measured_rails(results).items()):
         collective, shape, nominal, size, way, mpi = key
         rate = middle(rates)
         row = simulated(program, question(key, rate, RAILS), memory)
         yield {"collective": collective, "shape": shape, "rate": nominal, "rails": RAILS, "bytes": size, "way": way, "mpi": mpi,
                "samples": count, "measured_seconds": least, "link_rate": rate, "algorithm": row["algorithm"],
-               "simulated_seconds": row["seconds"]}
+               "simulated_seconds": row[figure], "figure": figure}
 
 
 def sparse_rows(program, results):

@@ -163,8 +163,9 @@ looked = 0
 def look_again(table, row, command):
     global looked
     (again,) = asked(command)
-    if again["seconds"] != row["simulated_seconds"]:
-        sys.exit(f"{table}: {row}: now {again['seconds']} s; {stale}")
+    seconds = again[row.get("figure", validate.FROM_INSTANT)]
+    if seconds != row["simulated_seconds"]:
+        sys.exit(f"{table}: {row}: now {seconds} s; {stale}")
     looked += 1
 
 

@@ -329,16 +329,26 @@ TEST(Kernel, AnOperationItsBytesAndASleepTakeOfACore) {
     EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, bare + 30e-6, 1e-9);
     machine.socket_bytes = piece / 2;
     EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, bare + 25e-6, 1e-9);
-    // The receiver has polled and sleeps when it comes.
+    // The receiver has polled and sleeps when it comes. One of three ranks has nothing to do.
+    const auto three = group(3, [](int rank, Builder& builder) {
+        if (rank == 0) builder.send(1, {Buffer::in, 0, piece});
+        if (rank == 1) builder.recv(0, {Buffer::out, 0, piece});
+    });
+    const auto seconds = [&] { return replayed(three, "node:3", machine).seconds; };
     machine = kernel_machine();
     machine.shared_cores = 2;
     machine.poll_seconds = 1e-6;
     machine.post_seconds = machine.complete_seconds = 1e-9;
-    const double awake = replayed(stream(1, piece), "node:2", machine).seconds;
+    const double awake = seconds();
     machine.sleep_seconds = 15e-6;
-    EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, awake + 15e-6, 1e-9);
+    EXPECT_NEAR(seconds(), awake + 15e-6, 1e-9);
+    // Nobody wakes it: it naps for 15 us and looks for 5 from 1 us on, and the message is there after 110.
+    machine.sleep_seconds = 0;
+    machine.naps = true;
+    machine.look_seconds = 5e-6;
+    EXPECT_NEAR(seconds(), 121e-6, 2e-7);
     machine.poll_seconds = 1e-3;
-    EXPECT_NEAR(replayed(stream(1, piece), "node:2", machine).seconds, awake, 1e-9);
+    EXPECT_NEAR(seconds(), awake, 1e-9);
 }
 
 }  // namespace

@@ -95,14 +95,19 @@ TEST(Replay, HostsOfAnEmulatedClusterShareItsCores) {
     EXPECT_NEAR(with_cores(2), 500e-6, 2e-8);
     EXPECT_NEAR(with_cores(3), 450e-6, 2e-8);  // the fourth begins at 200 us
     EXPECT_NEAR(with_cores(8), 250e-6, 2e-8);  // nobody has more than one
-    // All sleep until 70 us later; whoever takes a core that another one had needs 10 us for it, and a rank
-    // looks for 5 us before it gives one up. Rank 0 posts until 280, and has what rank 3 sent later on.
+    // All sleep until 70 us later, and whoever takes a core needs 10 us for it. Rank 3 has one when the first
+    // of the others has posted, and posts as long.
     machine.begin_seconds = 70e-6;
-    EXPECT_NEAR(with_cores(8), 320e-6, 2e-8);
+    EXPECT_NEAR(with_cores(3), 520e-6, 2e-8);
     machine.switch_seconds = 10e-6;
-    EXPECT_NEAR(with_cores(8), 330e-6, 2e-8);
+    EXPECT_NEAR(with_cores(3), 540e-6, 2e-8);
     machine.post_recv_seconds = 20e-6;
-    EXPECT_NEAR(with_cores(8), 250e-6, 2e-8);
+    EXPECT_NEAR(with_cores(3), 380e-6, 2e-8);
+    // Rank 0 waits for what rank 3 sends, longer than any other from where it began itself.
+    EXPECT_NEAR(replayed(ring, "node:4", machine).own_seconds, 310e-6, 2e-8);
+    // Ranks that have a core each begin at the instant, and take it from nobody.
+    EXPECT_NEAR(with_cores(4), 170e-6, 2e-8);
+    EXPECT_NEAR(with_cores(8), 170e-6, 2e-8);
     // Who begins first is drawn, and nothing else.
     std::set<double> root_seconds;
     machine.shared_cores = 1;

@@ -297,7 +297,7 @@ TEST(Rows, WhatHidesIsOfTheHistoryWhoseTimeItIs) {
         request, [](const std::string&) {}, why)[0];
     ASSERT_TRUE(row.hidden) << row.reason;
     ASSERT_EQ(row.samples.size(), 2u);
-    const SimMachine machine = request.machine.under("mpich");
+    const SimMachine machine = request.machine.under("mpich").over_library();
     const Topology topology = mapped(machine, "block", 8, 2);
     Point point = point_of(Collective::bcast, algorithm);
     point.bytes = row.bytes;

@@ -53,6 +53,8 @@ ROWS = [row("bcast", "thalweg binomial", [7e-3, 6e-3] * 8, LAB, "binomial"), row
         beside("thalweg", [6.05e-3, 5.05e-3], algorithm="ring"), beside("native", [10e-3, 12e-3]),
         beside("native MPI_Test", [1e-3, 1e-3]), beside("thalweg", [1e-3, 1e-3], CHANGED, "ring"),
         beside("thalweg", [1e-3, 1e-3], algorithm="ring", compute="arithmetic"),
+        *(row("iallgather", "thalweg", [4e-3, 3e-3], LAB, "ring", bytes=1 << 15, phase="apart", overlap=seen)
+          for seen in ({}, {"pure_from_instant": [5e-3, 6e-3]}, {"compute": "sleep"})),
         gradient("native/blocking", [0.3, 0.33], [0.15, 0.12]),
         gradient("thalweg/nonblocking", [0.24, 0.21], [0.15, 0.18]),
         gradient("thalweg/manual/16", [1e-3], [1e-3])]
@@ -74,10 +76,10 @@ with tempfile.TemporaryDirectory() as folder:
         validate.main(["--sim", sys.argv[1], "--out", str(out), "--results", str(measured)])
     found = {name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
              for name in validate.TABLES}
-assert said.getvalue().splitlines() == ["lab: 2 points", "faces: 2 points", "natives: 2 points", "rails: 2 points", "sparse: 2 points", "plain: 2 points",
+assert said.getvalue().splitlines() == ["lab: 3 points", "faces: 2 points", "natives: 2 points", "rails: 2 points", "sparse: 2 points", "plain: 2 points",
                                         "onehost: 1 points", "published: 2 points", "overlap: 2 points",
                                         "programs: 2 points", "samples: 1 points", "kept: 1 points"], said.getvalue()
-point, started = found["lab"]
+point, whole, started = found["lab"]
 assert (point["samples"], point["measured_seconds"], point["algorithm"]) == (16, 6e-3, "binomial"), point
 assert abs(point["native_spread"] - (8e-3 / 7e-3 - 1)) < 1e-12, point
 # 64 KiB over a link of 11.9 MB/s, less what the shaper lets through at once.
@@ -87,13 +89,13 @@ assert found["natives"][1]["alike_seconds"] == {"smp": 5e-3}, found["natives"]
 # Pieces go over both links, a whole message over one; none of them is a point of hosts of one link.
 assert [(row["way"], row["mpi"], row["rails"], row["samples"], row["measured_seconds"]) for row in found["rails"]] == [
     ("chain:chunk_bytes=32K", "mpich", 2, 2, 7e-3), ("mpich", "mpich", 2, 3, 11e-3)], found["rails"]
-pieces, whole = (row["simulated_seconds"] / ((1 << 17) / 11.9e6) for row in found["rails"])
-assert 0.3 < pieces < 0.75 < whole < 1.5 and found["rails"][1]["algorithm"] == "binomial", found["rails"]
+pieces, one = (row["simulated_seconds"] / ((1 << 17) / 11.9e6) for row in found["rails"])
+assert 0.3 < pieces < 0.75 < one < 1.5 and found["rails"][1]["algorithm"] == "binomial", found["rails"]
 # Schedules of ours and the library's own way; what ran natively under our name, packs or computes is none of these.
 assert [(row["pattern"], row["way"], row["samples"], row["measured_seconds"]) for row in found["sparse"]] == [
     ("banded", "spread", 2, 7e-3), ("poisson-4x4x4.mtx", "mpich", 2, 9e-3)], found["sparse"]
 # What the shaper lets through at once is not in the limit.
-assert all(0.8 < row["simulated_seconds"] / row["limit_seconds"] < 1.3 for row in found["sparse"]), found["sparse"]
+assert all(0.7 < row["simulated_seconds"] / row["limit_seconds"] < 1.3 for row in found["sparse"]), found["sparse"]
 assert [(face["way"], face["column"], face["samples"], face["late"]) for face in found["faces"]] == [
     ("mpich", "native", 2, 1), ("spread", "thalweg init [transport=shm]", 2, 1)], found["faces"]
 for face in found["faces"]:
@@ -103,6 +105,8 @@ for face in found["faces"]:
 assert [(row["mpi"], row["bytes"]) for row in found["plain"]] == [("impi", 16384), ("openmpi", 65536)], found["plain"]
 assert found["plain"][0]["measured_seconds"] == 4.5e-3 and found["plain"][0]["last_begins_seconds"] == 1e-4, found["plain"]
 assert 2.7 * 16384 / 11.96e6 < found["plain"][0]["simulated_seconds"] < 3.5 * 16384 / 11.96e6, found["plain"]
+# Where a call is known from the instant at which all were to begin, nothing else of it counts.
+assert (whole["bytes"], whole["samples"], whole["measured_seconds"]) == (1 << 15, 2, 5e-3), whole
 # A nonblocking one is waited for at once there, and stands beside computation here: by OSU's definition 99 and
 # 0 % of it hide, by the middles. Both take the longer of them at least, and their sum at most, and a little.
 assert (started["collective"], started["samples"], started["measured_seconds"]) == ("iallgather", 6, 6e-3), started
