@@ -13,7 +13,8 @@ NativeControls::~NativeControls() {
     if (ready_) MPI_T_finalize();
 }
 
-bool NativeControls::write(const std::string& variable, long value, bool remember, std::string& why) {
+bool NativeControls::write(const std::string& variable, std::optional<long> wanted, bool remember,
+                           std::string& why) {
     int index = 0;
     if (!knows(variable) || MPI_T_cvar_get_index(variable.c_str(), &index) != MPI_SUCCESS) {
         why = "this MPI has no control variable " + variable;
@@ -42,6 +43,7 @@ bool NativeControls::write(const std::string& variable, long value, bool remembe
     if (written && MPI_T_cvar_read(handle, &buffer) == MPI_SUCCESS) {
         const long before = size == 1 ? buffer.as_bool : size == 4 ? buffer.as_int : buffer.as_long;
         if (remember) first_values_.emplace(variable, before);
+        const long value = wanted.value_or(before);
         std::memset(&buffer, 0, sizeof buffer);
         if (size == 1) {
             buffer.as_bool = value != 0;
@@ -55,6 +57,10 @@ bool NativeControls::write(const std::string& variable, long value, bool remembe
     MPI_T_cvar_handle_free(&handle);
     if (!written) why = "the control variable " + variable + " cannot be written at run time";
     return written;
+}
+
+bool NativeControls::takes(const std::string& variable, std::string& why) {
+    return write(variable, std::nullopt, false, why);
 }
 
 bool NativeControls::knows(const std::string& variable) const {

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,17 @@ class NativeControls {
     NativeControls();
     ~NativeControls();
 
-    // Whether this library has the variable.
-    bool knows(const std::string& variable) const;
+    // Whether this library has the variable, and takes a value for it now: tried with the one that it has.
+    // Else `why` is one sentence.
+    bool takes(const std::string& variable, std::string& why);
     // Writes all of `wanted` and puts every variable written before, but not wanted now, back to its first
     // value. False with one sentence in `why` when a variable does not exist or cannot be written.
     bool apply(const std::vector<Control>& wanted, std::string& why);
 
   private:
-    bool write(const std::string& variable, long value, bool remember, std::string& why);
+    bool knows(const std::string& variable) const;
+    // No `wanted`: what it has.
+    bool write(const std::string& variable, std::optional<long> wanted, bool remember, std::string& why);
     std::map<std::string, long> first_values_;
     bool ready_ = false;
 };

@@ -89,16 +89,16 @@ void Session::describe(std::ostream& out) const {
     out << tool::json_text(line) << std::endl;
 }
 
-void Session::leave_out_unknown(Config& config) const {
+void Session::leave_out_unknown(Config& config) {
     for (std::size_t i = config.columns.size(); i-- > 0;) {
         const auto& controls = config.columns[i].controls;
-        const auto lacking = std::find_if(controls.begin(), controls.end(), [this](const Control& control) {
-            return !controls_.knows(control.variable);
+        std::string why;
+        const bool all = std::all_of(controls.begin(), controls.end(), [&](const Control& control) {
+            return controls_.takes(control.variable, why);
         });
-        if (lacking == controls.end()) continue;
+        if (all) continue;
         if (rank == 0)
-            std::fprintf(stderr, "bench: %s is left out: this MPI has no control variable %s\n",
-                         config.columns[i].name.c_str(), lacking->variable.c_str());
+            std::fprintf(stderr, "bench: %s is left out: %s\n", config.columns[i].name.c_str(), why.c_str());
         config.columns.erase(config.columns.begin() + static_cast<std::ptrdiff_t>(i));
         for (Point& point : config.points) {
             std::erase(point.columns, i);

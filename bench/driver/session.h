@@ -33,7 +33,7 @@ class Session {
 
     // Takes the native columns out whose control variables this library lacks, as an older one
     // may; says so on rank 0.
-    void leave_out_unknown(Config& config) const;
+    void leave_out_unknown(Config& config);
 
     // A barrier. Where ranks share cores those that came early nap: if they polled, they would keep the core
     // from a rank that is still in the measured call, or learn of an agreed instant after it has passed.

@@ -310,6 +310,8 @@ TEST(Decide, SomeBlockingCallsAreTakenBelow64KiB) {
     Selection selection{Machine::from_options(60, 11.95e6), "", {}, {}};
     const auto at = [&](Collective collective, const char* family, const char* hosts, std::uint64_t bytes) {
         selection.family = family;
+        if (selection.family == "openmpi" && selection.library.empty())
+            selection.library = "Open MPI v5.0.11";
         const Decision decision = decide(collective, bytes, topology_of(hosts), selection);
         return decision.choice ? to_text(*decision.choice) : "native";
     };
@@ -336,6 +338,11 @@ TEST(Decide, SomeBlockingCallsAreTakenBelow64KiB) {
         EXPECT_EQ(at(Collective::allgather, family, "node:4 core:1", 8 << 10), "native") << family;
         EXPECT_EQ(at(Collective::allreduce, family, "node:4 core:1", 32 << 10), "native") << family;
     }
+    // An older one sums well by itself, and gathers badly.
+    selection.library = "Open MPI v4.1.4, package: Debian OpenMPI";
+    EXPECT_EQ(at(Collective::allreduce, "openmpi", "node:4 core:2", 16 << 10), "native");
+    EXPECT_EQ(at(Collective::allgather, "openmpi", "node:4 core:2", 4 << 10), leaders_ring);
+    EXPECT_EQ(at(Collective::allgather, "openmpi", "node:4 core:2", 4095), "native");
 }
 
 }  // namespace
