@@ -160,6 +160,7 @@ Selection Communicator::selection(Collective collective, const Network& network,
     // Before anything is known of the network, a table may still turn out to speak of it. Where nothing will
     // be, the model speaks of a network that it guessed.
     selection.tries_model = network.known() || network.in_vain || settings.rate > 0;
+    selection.unknown = !selection.tries_model;
     return selection;
 }
 

@@ -38,6 +38,9 @@ struct Selection {
     // table speaks takes turns with the native call before the model has its way, which knows the links but
     // not what the native library does on them.
     bool tries_model = false;
+    // Nothing is known of the network yet. The first call that a schedule serves measures it, and so do calls
+    // that are tried, or that tables speak of, once it is known.
+    bool unknown = false;
     // Of persistent ones, or of blocking ones that are tried on one host: between neighbours of a topology.
     bool neighbours = false;
 };

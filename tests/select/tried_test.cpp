@@ -274,6 +274,21 @@ TEST(Tried, WhereOnlyTheModelSpeaksTheCallsThemselvesTell) {
         EXPECT_FALSE(looked_at(collective, "node:4 core:1", mega));
         selection.machine = Machine::from_options(2, 12e9);
     }
+    // From some KiB on; what nobody tries, from more on.
+    for (const auto& [collective, least] : {std::pair{Collective::bcast, 16u << 10},
+                                            {Collective::allgather, 4u << 10},
+                                            {Collective::allreduce, 64u << 10}}) {
+        EXPECT_TRUE(looked_at(collective, "node:4 core:2", least));
+        EXPECT_FALSE(looked_at(collective, "node:4 core:2", least - 1));
+        EXPECT_LE(smallest_taken(collective, "", false), least);
+        selection.tries_model = false;
+        EXPECT_EQ(Selector(collective, topology_of("node:4 core:2"), selection).native_below(),
+                  collective == Collective::allgather ? 16u << 10 : 64u << 10);
+        selection.unknown = true;  // whoever may be tried measures the network
+        EXPECT_EQ(Selector(collective, topology_of("node:4 core:2"), selection).native_below(), least);
+        selection.unknown = false;
+        selection.tries_model = true;
+    }
     // They have trials of their own, which no table and no model turns off; or nothing to try.
     for (const Collective collective : {Collective::alltoallv, Collective::barrier})
         EXPECT_FALSE(looked_at(collective, "node:4 core:1", mega));
