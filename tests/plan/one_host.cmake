@@ -53,6 +53,7 @@ run(tried_model 3 mpi "${with_persistent};THALWEG_RATE=10gbit;THALWEG_LATENCY_US
 set(apart "THALWEG_TOPOLOGY=node:3 core:1")
 run(tried_told 3 ${inside_current} "${with_persistent};THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20;${apart}" tried_model told)
 run(tried_found 3 ${inside_current} "${with_persistent};${apart};THALWEG_TRANSPORT=mpi" tried_model found)
+run(tried_medium 3 ${inside_current} "${with_persistent};${apart};THALWEG_TRANSPORT=mpi" tried_model medium)
 run(tried_early 3 ${inside} "${with_persistent};${apart};${ucx};THALWEG_SETUP=early" tried_model early)
 add_test(NAME plan.${name}.tried_in_vain.3
          COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/said.py "the network between hosts was not measured"
@@ -60,7 +61,7 @@ add_test(NAME plan.${name}.tried_in_vain.3
                  $<TARGET_FILE:plan_tried_model_${name}> vain)
 set_tests_properties(plan.${name}.tried_in_vain.3 PROPERTIES LABELS ${inside_current} TIMEOUT 300 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
-leave_cores(plan.${name}.tried_model.3 plan.${name}.tried_told.3 plan.${name}.tried_found.3 plan.${name}.tried_early.3 plan.${name}.tried_in_vain.3)
+leave_cores(plan.${name}.tried_model.3 plan.${name}.tried_told.3 plan.${name}.tried_found.3 plan.${name}.tried_medium.3 plan.${name}.tried_early.3 plan.${name}.tried_in_vain.3)
 set(asleep "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/spinning.json;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_WAIT=sleep")
 run(tried_asleep 4 mpi "${asleep}" tried asleep)
 if(NOT name MATCHES "_abi$")

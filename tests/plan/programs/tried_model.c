@@ -7,6 +7,7 @@
  *     tried_model vain       that is not to be found out: of broadcasts, too
  *     tried_model early      found out in MPI_Init; they run on the lane of nonblocking ones
  *     tried_model fortran    as told, from Fortran
+ *     tried_model medium     all calls are of medium size: one of them finds out what the network does
  */
 #include "tried.h"
 
@@ -21,6 +22,7 @@ enum {
     block = 40000,
     vector = 98304,
     larger = 300000,
+    medium = 20000,
     opening = 1 << 20,
     gap = 3,
     calls = 120
@@ -193,6 +195,19 @@ static void interrupted(Kind kind, int opened) {
     MPI_Comm_free(&twin);
 }
 
+/* On a communicator all of whose broadcasts are like that, one is ours soon: it measures the network. */
+static void only_medium(MPI_Comm comm) {
+    int ours = 0;
+    for (int call = 0; call < until_set_up && ours == 0; ++call) {
+        ++seed;
+        spread(comm, medium, "a medium one");
+        ours += was_accelerated();
+    }
+    if (expect_thalweg()) CHECK(ours > 0, "no broadcast of %d bytes is ours: %s", medium, last_reason());
+    spread(comm, medium / 4, "a small one");
+    CHECK(!was_accelerated(), "a broadcast of %d bytes is ours", medium / 4);
+}
+
 int main(int argc, char** argv) {
     const char* const mode = argc > 1 ? argv[1] : "told";
     const int vain = strcmp(mode, "vain") == 0, found = vain || strcmp(mode, "found") == 0;
@@ -210,6 +225,12 @@ int main(int argc, char** argv) {
     own = guarded_new(opening);
     all = guarded_new(most_ranks * (opening + gap));
 
+    if (strcmp(mode, "medium") == 0) {
+        only_medium(MPI_COMM_WORLD);
+        guarded_free(own, opening);
+        guarded_free(all, most_ranks * (opening + gap));
+        return check_end();
+    }
     if (found) open_channel(MPI_COMM_WORLD);
     /* Alike but for what they do, and for their size: each has trials of its own. */
     const int told = strcmp(mode, "told") == 0, all_series = told || vain ? 4 : 3;
