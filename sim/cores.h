@@ -92,16 +92,16 @@ class Cores {
     }
 
   private:
-    // Until a rank that sleeps looks: naps of one length for the first 3 ms, then such as are a thirty-second
-    // of what it has waited, of a millisecond at most.
+    // Until a rank that sleeps looks: it naps first, and then sleeps the longer the more it has waited.
     double lateness(std::size_t r) const {
-        constexpr double naps = 3e-3, share = 1.0 / 32, longest = 1e-3;
+        constexpr double naps = 1e-9 * naps_for_ns, share = 1.0 / waited_per_sleep,
+                         longest = 1e-9 * longest_sleep_ns;
         if (nap_seconds_ <= 0) return 0;
+        const double shortest = 1e-9 * static_cast<double>(shortest_sleep_ns(nap_ns()));
         const double waited = now() - (idle_until_[r] - poll_seconds_);
         const double nap = nap_seconds_ + look_seconds_;
         double looks = poll_seconds_ + nap * std::ceil((std::min(waited, naps) - poll_seconds_) / nap);
-        while (looks < waited)
-            looks += look_seconds_ + std::clamp(looks * share, nap_seconds_ * 4 / 3, longest);
+        while (looks < waited) looks += look_seconds_ + std::clamp(looks * share, shortest, longest);
         return std::max(looks - waited, 0.0);
     }
 

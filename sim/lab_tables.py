@@ -205,7 +205,7 @@ nonblocking operations know only what each rank took from where it began itself,
 machine's numbers is fitted to such measurements: what a message takes of a core, a core's change of hands and what passes before a
 rank that slept begins were measured by plain programs ([below](#who-has-a-core)); the others are the lab's own, or guesses that
 were made before anything was compared. Over an MPI library a rank of ours that waits naps and looks, and so it does here; over
-libucp it is woken. Waits of ours that were measured before late November 2026 could end up to a millisecond late where
+libucp it is woken. Waits of ours in rows that are older than 29 November 2026 could end up to a millisecond late where
 a hop takes more than three ([naps](decisions/0077-shared-cores-are-left-by-naps.md)), which is not modelled.
 
 Targets, for points of at least 15 samples: from 1 MiB a median error of at most 10 % and 95 % of the points within

@@ -13,6 +13,11 @@ inline constexpr std::uint64_t polling_ns = 5'000;
 // 15 us, or 7.5 us for each rank of a core, up to 60 us: a poll takes some 5 to 10 us of a core, and what all
 // ranks of a core poll must leave it to the one for which something has come.
 std::uint64_t nap_ns();
+// An operation's wait over such polls: naps for so long, then sleeps of this fraction of the time already
+// waited, none longer than that (timed.cpp).
+inline constexpr std::uint64_t naps_for_ns = 3'000'000, waited_per_sleep = 32, longest_sleep_ns = 1'000'000;
+// The first of those sleeps.
+constexpr std::uint64_t shortest_sleep_ns(std::uint64_t nap_ns) { return nap_ns + nap_ns / 3; }
 // So many ranks of this machine share so many cores; 1 of 1 until it is said. From any thread.
 void naps_among(std::uint64_t ranks, std::uint64_t cores);
 

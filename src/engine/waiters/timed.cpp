@@ -18,18 +18,16 @@ namespace {
 // wakes. (A build of idle priority beside 4 hosts of 2 ranks on 2 cores, 64 KiB, Intel MPI: 4.6 ms in
 // naps, 6.8 in yields; with nothing beside 4.49 and 4.47. Naps of 5 us: 4.65, as each costs the others about
 // as much.)
-// Longer sleeps only when the pieces of a pipeline on a slow link have stopped coming. On 4 hosts of 2 ranks
-// that shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept longer after 30 us took 2 to
-// 5 % longer (64 KiB, Open MPI and Intel MPI), because every rank of the chain added its lateness.
-constexpr std::uint64_t naps_ns = 3'000'000;
-// Bounds how long a peer that needs our library's progress waits, and what a wrong prediction costs.
-constexpr std::uint64_t longest_sleep_ns = 1'000'000;
-// A sleep is this fraction of the usual distance of events, so that a hidden event (a rendezvous request that
-// only the MPI underneath sees) waits at most a thirty-second of what a visible one takes, or of the time
-// already waited. In a chain every rank adds its lateness: 64 KiB in one piece over four hosts at 100 Mbit/s,
-// 4.3 ms a hop, took 14.3 ms with an eighth and a quarter, and 13.3 with these (MPICH).
+// Longer sleeps (naps_for_ns) only when the pieces of a pipeline on a slow link have stopped coming. On 4
+// hosts of 2 ranks that shared 2 cores, at 100 Mbit/s a piece of 12 KiB each ms, waits that slept longer
+// after 30 us took 2 to 5 % longer (64 KiB, Open MPI and Intel MPI), because every rank of the chain added
+// its lateness. longest_sleep_ns bounds how long a peer that needs our library's progress waits, and what a
+// wrong prediction costs. A sleep is this fraction of the usual distance of events, so that a hidden event (a
+// rendezvous request that only the MPI underneath sees) waits at most a thirty-second of what a visible one
+// takes, or of the time already waited. In a chain every rank adds its lateness: 64 KiB in one piece over
+// four hosts at 100 Mbit/s, 4.3 ms a hop, took 14.3 ms with an eighth and a quarter, and 13.3 with these
+// (MPICH).
 constexpr std::uint64_t sleeps_per_gap = 32;
-constexpr std::uint64_t waited_per_sleep = 32;
 // Moving average of the distance of events: weight 1/4 for the newest.
 constexpr std::uint64_t average_over = 4;
 
@@ -58,7 +56,8 @@ class TimedWaiter final : public Waiter {
         const std::uint64_t wanted_ns =
             std::max(std::min(gap_ns_, 4 * waited_ns) / sleeps_per_gap, waited_ns / waited_per_sleep);
         const std::uint64_t sleep_ns =
-            waited_ns < naps_ns ? nap_ns() : std::clamp(wanted_ns, nap_ns() + nap_ns() / 3, longest_sleep_ns);
+            waited_ns < naps_for_ns ? nap_ns()
+                                    : std::clamp(wanted_ns, shortest_sleep_ns(nap_ns()), longest_sleep_ns);
         timespec span{0, static_cast<long>(sleep_ns)};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
         ++statistics.sleeps;
