@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,76 @@ TEST_F(ucx_keys, live_as_long_as_what_is_put_by_them) {
     EXPECT_TRUE(memory == sent);
     to.reset();
     library.rkey_destroy = destroy_key;
+}
+
+// The request of a flush, and whom libucp is to tell when it is over.
+char under_way = 0;
+std::vector<ucp_request_param_t> flushes;
+
+// libucp tells of each from within: nothing is thrown through it, and the signals of all leave, however many
+// puts are over at once.
+TEST_F(ucx_keys, puts_end_where_memory_lacks) {
+    constexpr Slot puts = 1000;
+    for (const auto& port : ports) introduce(*port);
+    std::unique_ptr<Transport> to, from;
+    UcxGroup group;
+    group.size = 2;
+    group.slots = puts;
+    ASSERT_EQ(ports[0]->make_channel(group, to), Status::ok);
+    group.rank = 1;
+    ASSERT_EQ(ports[1]->make_channel(group, from), Status::ok);
+    std::string memory(4096, ' ');
+    std::vector<std::byte> key;
+    Region region = 0;
+    Target target = 0;
+    ASSERT_EQ(to->expose(memory.data(), memory.size(), region, key), Status::ok);
+    ASSERT_EQ(from->attach(0, key, target), Status::ok);
+    const auto finish = [&](std::size_t left) {
+        const std::uint64_t until_ns = now_ns() + 100'000'000'000;
+        while (left != 0 && now_ns() < until_ns)
+            for (const auto& channel : {to.get(), from.get()}) {
+                Slot done[64];
+                std::size_t count = 0;
+                ASSERT_EQ(channel->progress(done, count), Status::ok);
+                left -= count;
+            }
+        ASSERT_EQ(left, 0u);
+    };
+    // Nothing is put before both have greeted.
+    ASSERT_EQ(to->post_recv(0, 1, {}, nullptr, 0), Status::ok);
+    ASSERT_EQ(from->post_send(0, 0, {}, nullptr, 0, SendMode::buffered), Status::ok);
+    ASSERT_NO_FATAL_FAILURE(finish(2));
+
+    auto& library = const_cast<ucx::Library&>(*ucx::library(why));
+    const auto put =
+        std::exchange(library.put_nbx,
+                      [](ucp_ep_h, const void*, std::size_t, std::uint64_t, ucp_rkey_h,
+                         const ucp_request_param_t*) -> ucs_status_ptr_t { return UCS_STATUS_PTR(UCS_OK); });
+    const auto flush = std::exchange(library.ep_flush_nbx,
+                                     [](ucp_ep_h, const ucp_request_param_t* parameters) -> ucs_status_ptr_t {
+                                         flushes.push_back(*parameters);
+                                         return &under_way;
+                                     });
+    for (Slot slot = 0; slot < puts; ++slot) {
+        EXPECT_EQ(to->post_recv(slot, 1, {1, slot}, nullptr, 0), Status::ok);
+        EXPECT_EQ(from->post_put(slot, target, 0, memory.data(), 1, {1, slot}), Status::ok);
+    }
+    library.put_nbx = put;
+    library.ep_flush_nbx = flush;
+    ASSERT_EQ(flushes.size(), std::size_t{puts});
+
+    const auto free_request = std::exchange(library.request_free, [](void*) {});
+    bool thrown = false;
+    memory_lacks = true;
+    try {
+        for (const ucp_request_param_t& each : flushes) each.cb.send(&under_way, UCS_OK, each.user_data);
+    } catch (const std::bad_alloc&) {
+        thrown = true;
+    }
+    memory_lacks = false;
+    library.request_free = free_request;
+    ASSERT_FALSE(thrown);
+    ASSERT_NO_FATAL_FAILURE(finish(2 * puts));
 }
 
 int mapped = 0, keys_packed = 0;

@@ -165,7 +165,7 @@ void Channel::part_done(Part& part, ucs_status_t status, std::size_t received) {
     }
     if (--slot.left != 0) return;
     if (slot.kind == SlotState::Kind::put) {
-        port_.defer(*this, part.slot);
+        port_.defer(part);
     } else {
         finish(part.slot);
     }

@@ -25,6 +25,7 @@ struct Part {
     std::size_t memory_bytes = 0;
     std::uint8_t rail = 0;
     struct Storage* storage = nullptr;
+    Part* next_deferred = nullptr;  // in the port's list, from the end of a put until its signal
 };
 
 struct SlotState {

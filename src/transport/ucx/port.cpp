@@ -19,6 +19,7 @@
 namespace thalweg {
 
 using ucx::Channel;
+using ucx::Part;
 using ucx::Peer;
 using ucx::Rail;
 using ucx::Storage;
@@ -45,11 +46,9 @@ UcxPort::Impl::Driver::Driver(Impl& port) : port_(port) {
 
 UcxPort::Impl::Impl(const ucx::Library& library, const UcxOptions& options, const ucx::TagLayout& layout)
     : ucp_(library), options_(options), layout_(layout) {
-    // No memory is taken while operations run, where there are not more puts than this at a time.
-    constexpr std::size_t usual_puts = 256;
-    deferred_.reserve(usual_puts);
-    deferred_now_.reserve(usual_puts);
-    greetings_.reserve(usual_puts);
+    // No memory is taken while operations run, where not more peers than this greet at a time.
+    constexpr std::size_t usual_greetings = 256;
+    greetings_.reserve(usual_greetings);
 }
 
 Status UcxPort::Impl::check(const UcxDirectory& directory, std::string& why) const {
@@ -167,7 +166,13 @@ bool UcxPort::Impl::open(Channel& channel) { return channels_.emplace(channel.na
 
 void UcxPort::Impl::close(Channel& channel, bool settled) {
     awake(channel);
-    std::erase_if(deferred_, [&](const auto& entry) { return entry.first == &channel; });
+    Part* left = std::exchange(first_deferred_, nullptr);
+    last_deferred_ = nullptr;
+    while (left != nullptr) {
+        Part& part = *left;
+        left = part.next_deferred;
+        if (part.storage->channel != &channel) defer(part);
+    }
     if (settled)
         channels_.erase(channel.name());
     else
@@ -232,7 +237,7 @@ bool UcxPort::Impl::poll() {
     unsigned moved = 0;
     for (const Rail& rail : rails_) moved += ucp_.worker_progress(rail.worker);
     if (is_greeted()) answer_greetings();
-    if (!deferred_.empty()) run_deferred();
+    run_deferred();
     if (dying_ != nullptr) mourn();
     if (!orphans_.empty()) {
         std::erase_if(orphans_, [](const auto& storage) { return storage->in_flight == 0; });
@@ -240,12 +245,18 @@ bool UcxPort::Impl::poll() {
     return moved != 0;
 }
 
-void UcxPort::Impl::defer(Channel& channel, Slot slot) { deferred_.emplace_back(&channel, slot); }
+void UcxPort::Impl::defer(Part& part) noexcept {
+    part.next_deferred = nullptr;
+    (first_deferred_ == nullptr ? first_deferred_ : last_deferred_->next_deferred) = &part;
+    last_deferred_ = &part;
+}
 
 void UcxPort::Impl::run_deferred() {
-    deferred_now_.swap(deferred_);  // both keep their room
-    for (const auto& [channel, slot] : deferred_now_) channel->send_signal(slot);
-    deferred_now_.clear();
+    while (first_deferred_ != nullptr) {
+        const Part& part = *first_deferred_;
+        first_deferred_ = part.next_deferred;
+        part.storage->channel->send_signal(part.slot);
+    }
 }
 
 // One flush at a time; what was sent after it began is the next one's.
@@ -275,7 +286,7 @@ bool UcxPort::Impl::has_left(std::uint64_t sent) {
 Status UcxPort::Impl::arm(Channel& channel) {
     if (rung_ != 0) silence_failed();
     // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
-    if (channel.has_news() || rung_ != 0 || !deferred_.empty() || dying_ != nullptr || is_greeted())
+    if (channel.has_news() || rung_ != 0 || first_deferred_ != nullptr || dying_ != nullptr || is_greeted())
         return Status::in_progress;
     // libucp takes a signal back before it says that it is busy; so whatever comes of it, the next post
     // signals.

@@ -18,6 +18,7 @@
 namespace thalweg::ucx {
 
 class Channel;
+struct Part;
 struct Storage;
 
 // Where libucp needs_registration, messages from here on are registered, and none below goes by rendezvous.
@@ -191,8 +192,9 @@ class UcxPort::Impl {
     void awake(ucx::Channel& channel);
     // Takes the bells of failed channels back.
     void silence_failed();
-    // The put of `slot` is over; its signal must be sent, outside of libucp's callbacks.
-    void defer(ucx::Channel& channel, Slot slot);
+    // The last part of a put is over; its signal must be sent, outside of libucp's callbacks. Needs no
+    // memory: libucp is passed by no exception.
+    void defer(ucx::Part& part) noexcept;
     void run_deferred();
 
   private:
@@ -252,7 +254,7 @@ class UcxPort::Impl {
     std::deque<std::uint32_t> returned_counters_;
 
     std::vector<std::unique_ptr<ucx::Storage>> orphans_;
-    std::vector<std::pair<ucx::Channel*, Slot>> deferred_, deferred_now_;
+    ucx::Part *first_deferred_ = nullptr, *last_deferred_ = nullptr;  // a list through Part::next_deferred
 
     int descriptor_ = -1;         // epoll over the workers' descriptors and the bell
     int bell_ = -1;               // an eventfd that is readable while rung_ != 0
