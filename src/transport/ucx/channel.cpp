@@ -26,7 +26,8 @@ Channel::Channel(UcxPort::Impl& port, const UcxGroup& group)
       name_(port.layout().channel(group.name, group.space)),
       // A put needs one request to write and one to flush, on every rail.
       parts_per_slot_(2 * port.rails().size()),
-      storage_(std::make_unique<Storage>(port)) {
+      storage_(std::make_unique<Storage>(port)),
+      place_(1) {
     storage_->channel = this;
     capabilities_.name = "ucx";
     capabilities_.max_message_bytes = most_bytes;
@@ -60,7 +61,7 @@ Channel::~Channel() {
     withdraw_receives();
     for (Exposed& exposed : exposed_) unmap(exposed.handles);
     if (storage_->in_flight != 0)
-        port_.adopt(std::move(storage_));
+        port_.adopt(std::move(storage_), place_);
     else
         storage_.reset();  // while the lock is held
 }

@@ -182,6 +182,7 @@ class Channel final : public Transport {
     Capabilities capabilities_;
     std::size_t parts_per_slot_;
     std::unique_ptr<Storage> storage_;
+    UcxPort::Impl::Orphans place_;  // for that, should requests outlive the channel
     std::vector<Slot> completed_;
     bool stirred_ = false;  // by the last progress()
     Status failure_ = Status::ok;

@@ -179,7 +179,10 @@ void UcxPort::Impl::close(Channel& channel, bool settled) {
         channels_.find(channel.name())->second = nullptr;
 }
 
-void UcxPort::Impl::adopt(std::unique_ptr<Storage> storage) { orphans_.push_back(std::move(storage)); }
+void UcxPort::Impl::adopt(std::unique_ptr<Storage> storage, Orphans& place) noexcept {
+    place.front() = std::move(storage);
+    orphans_.splice(orphans_.end(), place);
+}
 
 Peer* UcxPort::Impl::find(std::uint32_t process) {
     const auto known = peers_.find(process);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -158,8 +159,10 @@ class UcxPort::Impl {
     bool open(ucx::Channel& channel);  // false: a channel of that name and space is open
     // settled: it left nothing on its way. The name of another one is not opened here again.
     void close(ucx::Channel& channel, bool settled);
-    // Takes what requests in flight point to until they are done.
-    void adopt(std::unique_ptr<ucx::Storage> storage);
+    // Takes what requests in flight point to until they are done; `place` has one entry for it, so that
+    // nothing that ends needs memory.
+    using Orphans = std::list<std::unique_ptr<ucx::Storage>>;
+    void adopt(std::unique_ptr<ucx::Storage> storage, Orphans& place) noexcept;
 
     // The peer, its endpoints made. transport_failed: dead or out of reach, `peer` says why (null: there is
     // no such process).
@@ -253,7 +256,7 @@ class UcxPort::Impl {
     std::uint64_t next_counter_ = 0;
     std::deque<std::uint32_t> returned_counters_;
 
-    std::vector<std::unique_ptr<ucx::Storage>> orphans_;
+    Orphans orphans_;
     ucx::Part *first_deferred_ = nullptr, *last_deferred_ = nullptr;  // a list through Part::next_deferred
 
     int descriptor_ = -1;         // epoll over the workers' descriptors and the bell
