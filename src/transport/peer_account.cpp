@@ -82,26 +82,23 @@ void PeerAccount::add(const PeerFigures& figures) {
 }
 
 PeerAccounts::PeerAccounts(std::vector<bool> is_near)
-    : is_near_(std::move(is_near)), by_rank_(new std::atomic<PeerAccount*>[is_near_.size()] {}) {}
+    : is_near_(std::move(is_near)), by_rank_(is_near_.size()) {}
 
 PeerAccount& PeerAccounts::of(int peer) noexcept {
-    std::atomic<PeerAccount*>& known = by_rank_[static_cast<std::size_t>(peer)];
-    // Pairs with the store below: the account is made when it is seen.
-    if (PeerAccount* const account = known.load(std::memory_order_acquire)) return *account;
+    std::atomic<Number>& known = by_rank_[static_cast<std::size_t>(peer)];
+    // Pairs with the store below: the account is made when its number is seen.
+    if (const std::size_t number = known.load(std::memory_order_acquire)) return numbered(number);
     const std::lock_guard lock(mutex_);
-    if (PeerAccount* const account = known.load(std::memory_order_relaxed)) return *account;
-    PeerAccount* made = nullptr;
-    if (own_.size() < most_apart) try {
-            made = &own_.emplace_back(peer).account;
-        } catch (const std::bad_alloc&) {
-        }
-    if (made == nullptr) {
-        Shared& shared = shared_[place_of(peer)];
-        made = &shared.account;
-        ++shared.peers;
+    std::size_t number = known.load(std::memory_order_relaxed);
+    if (number != 0) return numbered(number);
+    if (apart_ < most_apart && (own_[apart_] = std::unique_ptr<Own>(new (std::nothrow) Own(peer)))) {
+        number = ++apart_;
+    } else {
+        number = most_apart + 1 + place_of(peer);
+        ++shared_[place_of(peer)].peers;
     }
-    known.store(made, std::memory_order_release);
-    return *made;
+    known.store(static_cast<Number>(number), std::memory_order_release);
+    return numbered(number);
 }
 
 std::vector<PeerAccounts::Row> PeerAccounts::rows() const {
@@ -111,7 +108,8 @@ std::vector<PeerAccounts::Row> PeerAccounts::rows() const {
         PeerFigures figures = account.figures();
         if (figures.messages() != 0) rows.push_back({peer, inside, peers, figures});
     };
-    for (const Own& own : own_) add(own.peer, place_of(own.peer) != 0, 1, own.account);
+    for (std::size_t i = 0; i < apart_; ++i)
+        add(own_[i]->peer, place_of(own_[i]->peer) != 0, 1, own_[i]->account);
     for (const bool inside : {false, true}) add(-1, inside, shared_[inside].peers, shared_[inside].account);
     return rows;
 }

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -139,16 +138,25 @@ class PeerAccounts {
         const int peer;
         PeerAccount account;
     };
-    std::size_t place_of(int peer) const { return is_near_[static_cast<std::size_t>(peer)] ? 1 : 0; }
-
-    const std::vector<bool> is_near_;
-    std::unique_ptr<std::atomic<PeerAccount*>[]> by_rank_;  // null: not heard of yet
-    mutable std::mutex mutex_;
-    std::deque<Own> own_;
     struct Shared {
         PeerAccount account;
         std::uint64_t peers = 0;
     };
+    // Which account a rank has: from 1 on those of own_, then those of shared_; 0: it is not heard of yet.
+    using Number = std::uint8_t;
+    static_assert(most_apart + 2 <= UINT8_MAX);
+    PeerAccount& numbered(std::size_t number) {
+        return number <= most_apart ? own_[number - 1]->account : shared_[number - most_apart - 1].account;
+    }
+    std::size_t place_of(int peer) const { return is_near_[static_cast<std::size_t>(peer)] ? 1 : 0; }
+
+    // All that is kept of ranks that never send, which may be ten thousand on each of a thousand
+    // communicators: nine bits.
+    const std::vector<bool> is_near_;
+    std::vector<std::atomic<Number>> by_rank_;
+    mutable std::mutex mutex_;
+    std::size_t apart_ = 0;
+    std::array<std::unique_ptr<Own>, most_apart> own_;
     std::array<Shared, 2> shared_;  // between hosts, inside
     WireMeter wire_;
     std::atomic<bool> measures_wire_{false};

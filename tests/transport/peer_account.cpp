@@ -5,8 +5,12 @@
 
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "transport/shm/protocol.h"
+
+extern thread_local std::size_t memory_asked_bytes;  // shm_port.cpp
 
 namespace thalweg {
 namespace {
@@ -67,6 +71,16 @@ TEST(PeerAccount, OnlySoManyPeersAreToldApart) {
         EXPECT_EQ(rows[shared].figures.bytes(), static_cast<std::uint64_t>(size - apart));
     }
     EXPECT_NE(rows[rows.size() - 2].inside, rows[rows.size() - 1].inside);
+}
+
+// A thousand communicators of ten thousand ranks are nothing out of the way.
+TEST(PeerAccount, OfEachRankLittleIsKept) {
+    constexpr std::size_t ranks = 1'000'000;
+    std::vector<bool> is_near(ranks);
+    const std::size_t before = memory_asked_bytes;
+    const PeerAccounts accounts(std::move(is_near));
+    EXPECT_GT(memory_asked_bytes, before) << "the count sees nothing";
+    EXPECT_LT(memory_asked_bytes - before, 2 * ranks);
 }
 
 TEST(PeerAccount, CommunicatorsThatAreGoneAreAddedUp) {

@@ -26,6 +26,7 @@
 
 // Of what this program's own code asks for; shm_ready.cpp sets it too.
 thread_local bool memory_lacks = false;
+thread_local std::size_t memory_asked_bytes = 0;  // in all
 namespace {
 thread_local int memory_for = -1;  // so many requests more, before it lacks; -1: for all
 
@@ -36,6 +37,7 @@ bool is_there() {
 }  // namespace
 
 void* operator new(std::size_t bytes) {
+    memory_asked_bytes += bytes;
     void* const memory = is_there() ? std::malloc(bytes != 0 ? bytes : 1) : nullptr;
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
