@@ -44,8 +44,9 @@ void Channel::provide(std::uint32_t messages) {
         grows_ = false;
         return;
     }
-    owners_.resize(transport_.slots());
+    // The last that may lack memory is what tells that they are there: else nobody would ever have them.
     free_.reserve(transport_.slots());
+    owners_.resize(transport_.slots());
     for (Slot slot = had; slot < transport_.slots(); ++slot) free_.push_back(slot);
     unreserved_ += transport_.slots() - had;
 }

@@ -8,7 +8,9 @@
 
 #include "engine/agent.h"
 #include "engine/agent_group.h"
+#include "engine/execution.h"
 #include "engine/random_schedules.h"
+#include "transport/borrowed.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define CANNOT_COUNT 1
@@ -102,6 +104,50 @@ TEST(allocations, an_agent_that_had_no_memory_starts_later) {
         agent.stop();
     }
     EXPECT_GT(failures, sleeper_kinds / 2) << "the count sees nothing";
+#endif
+}
+
+// A network whose slots take no memory.
+class Roomy final : public Borrowed {
+  public:
+    explicit Roomy(Transport& inner) : Borrowed(inner, [] { return false; }) {}
+    Slot slots() const override { return slots_; }
+    Status grow(Slot slots) override {
+        slots_ = slots;
+        return Status::ok;
+    }
+
+  private:
+    Slot slots_ = 4;
+};
+
+// Each allocation for more slots fails once. An operation that may need them all finds them later: without,
+// it could wait for ever.
+TEST(allocations, slots_that_there_was_no_memory_for_are_had_later) {
+#if CANNOT_COUNT
+    GTEST_SKIP() << "a sanitizer owns malloc";
+#else
+    constexpr Slot all = 1000;
+    const auto schedule = std::make_shared<const Schedule>(Builder(0, 1).finish());
+    std::uint64_t failures = 0;
+    for (bool failed_once = true; failed_once; ++failures) {
+        InprocNetwork network(1, {});
+        Roomy roomy(network.endpoint(0));
+        const std::shared_ptr<Channel> channel = make_channel(roomy, {});
+        Execution::Impl execution(schedule, channel);
+        ASSERT_EQ(channel->enter(execution, 0), Status::ok);
+        refused = allocations + failures + 1;
+        try {
+            channel->provide(all);
+        } catch (const std::bad_alloc&) {
+        }
+        failed_once = allocations >= refused;
+        refused = UINT64_MAX;
+        channel->provide(all);
+        EXPECT_EQ(channel->widen(execution, all + 1), all) << failures;
+        channel->leave(execution);
+    }
+    EXPECT_GT(failures, 2u) << "the count sees nothing";
 #endif
 }
 
