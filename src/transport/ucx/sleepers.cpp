@@ -14,14 +14,12 @@ namespace {
 
 // Twice the longest that a thread sleeps on a descriptor (agent_loop.cpp).
 constexpr std::uint64_t longest_sleep_ns = 200'000'000;
+// How often libucp is asked once more whether one may sleep on its descriptor.
+constexpr int most_tries = 4;
 
 }  // namespace
 
-Status UcxPort::Impl::arm(Channel& channel) {
-    if (rung_ != 0) silence_failed();
-    // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
-    if (channel.has_news() || rung_ != 0 || first_deferred_ != nullptr || dying_ != nullptr || is_greeted())
-        return Status::in_progress;
+Status UcxPort::Impl::arm_rails() {
     // libucp takes a signal back before it says that it is busy; so whatever comes of it, the next post
     // signals.
     signalled_ = false;
@@ -30,6 +28,25 @@ Status UcxPort::Impl::arm(Channel& channel) {
         if (status == UCS_ERR_BUSY) return Status::in_progress;
         if (status != UCS_OK) return Status::transport_failed;
     }
+    return Status::ok;
+}
+
+Status UcxPort::Impl::arm(Channel& channel) {
+    if (rung_ != 0) silence_failed();
+    // While another channel's bell rings the descriptor is readable and nobody can sleep on it.
+    if (channel.has_news() || rung_ != 0 || first_deferred_ != nullptr || dying_ != nullptr || is_greeted())
+        return Status::in_progress;
+    const Status armed = arm_rails();
+    // The descriptor tells of nothing new any more where libucp was busy, and whoever asked may be done with
+    // its next poll: those who sleep on it already go on hearing. What is polled for here whoever asked has
+    // still to ask its channels for, so it does not sleep now.
+    Status others = armed;
+    for (int tries = 0; others == Status::in_progress && sleepers_ > channel.asleep && tries < most_tries;
+         ++tries) {
+        poll();
+        others = arm_rails();
+    }
+    if (armed != Status::ok) return armed;
     if (!channel.asleep) ++sleepers_;
     channel.asleep = true;
     channel.sleeper = pthread_self();
