@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <new>
+#include <optional>
 
 #include "api/answer.h"
 #include "api/as_call.h"
@@ -90,48 +91,54 @@ static int self_deleted(MPI_Comm, int, void*, void*) try {
 }
 
 // Nothing of ours may throw into the program's C or Fortran.
-void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void)) try {
-    Bypass::let_go(Bypass::meetings);
-    Bypass::let_go(Bypass::completions);
-    note_origin();
-    World::agree();
-    make_ready_to_be_unwound();
-    if (World* const world = World::get()) {
-        keep_early(*world, creations_arrive);
-        Attendance::agree(*world);
-        world->set_exchange_gate();
-        if (!Attendance::present()) Bypass::let_go(Bypass::requests);
-        finalize_unasked = finalizing;
-        watch_self(self_deleted);
-        if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
+void thalweg_entry_initialized(void (*finalizing)(void), int (*creations_arrive)(void)) {
+    std::optional<AgreementFailed> failure;
+    try {
+        Bypass::let_go(Bypass::meetings);
+        Bypass::let_go(Bypass::completions);
+        note_origin();
+        World::agree();
+        make_ready_to_be_unwound();
+        if (World* const world = World::get()) {
+            keep_early(*world, creations_arrive);
+            Attendance::agree(*world);
+            world->set_exchange_gate();
+            if (!Attendance::present()) Bypass::let_go(Bypass::requests);
+            finalize_unasked = finalizing;
+            watch_self(self_deleted);
+            if (world->settings().setup == SetupSetting::early) set_up_early(host()->comm_world);
+        }
+    } catch (const AgreementFailed& caught) {
+        failure = caught;
+    } catch (const std::bad_alloc&) {
+        THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
     }
-    SessionCommunicators::end_of_init();
-} catch (const AgreementFailed& failure) {
     SessionCommunicators::end_of_init();  // the error handler need not return
+    if (!failure) return;
     THALWEG_LOG_AT(error, "MPI failed on this rank alone in MPI_Init while ranks agreed");
-    call_error_handler(host()->comm_world, failure.error);
-} catch (const std::bad_alloc&) {
-    SessionCommunicators::end_of_init();
-    THALWEG_LOG_AT(error, "no memory in MPI_Init; this rank cannot agree with the others");
+    call_error_handler(host()->comm_world, failure->error);
 }
 
-void thalweg_entry_finalizing(void (*leave)(void)) try {
+void thalweg_entry_finalizing(void (*leave)(void)) {
     World* const world = World::get();
     if (world == nullptr) return leave();
-    finish_freed();
-    // Here, where it can be, rather than inside a callback of the native library.
-    if (Attendance::ends_late()) {
-        leave_late = leave;
-        return;
+    std::optional<AgreementFailed> failure;
+    try {
+        finish_freed();
+        // Here, where it can be, rather than inside a callback of the native library.
+        if (Attendance::ends_late()) {
+            leave_late = leave;
+            return;
+        }
+        leave();
+        return end(*world);
+    } catch (const AgreementFailed& caught) {
+        failure = caught;
+    } catch (const std::bad_alloc&) {
+        THALWEG_LOG_AT(error, "no memory in MPI_Finalize; the report is lost");
     }
     leave();
-    end(*world);
-} catch (const AgreementFailed& failure) {
-    leave();
-    give_up_on(host()->comm_world, failure);
-} catch (const std::bad_alloc&) {
-    leave();
-    THALWEG_LOG_AT(error, "no memory in MPI_Finalize; the report is lost");
+    if (failure) give_up_on(host()->comm_world, *failure);
 }
 
 void thalweg_entry_session_opened(void) {}
@@ -269,17 +276,21 @@ void thalweg_entry_completions_intercepted(int all, unsigned planners) {
     Attendance::set_completions_intercepted(all != 0, planners);
 }
 
-static int meet_in(MPI_Comm comm, const CollectiveCall* call, int* error) try {
-    meet(comm, call);
-    return 0;
-} catch (const NoCommunicator& none) {
-    *error = none.error;
-    return 1;
-} catch (const AgreementFailed& failure) {
+static int meet_in(MPI_Comm comm, const CollectiveCall* call, int* error) {
+    AgreementFailed failure{};
+    try {
+        meet(comm, call);
+        return 0;
+    } catch (const NoCommunicator& none) {
+        *error = none.error;
+        return 1;
+    } catch (const AgreementFailed& caught) {
+        failure = caught;
+    } catch (const std::bad_alloc&) {
+        THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
+        return 0;
+    }
     give_up_on(comm, failure);
-    return 0;
-} catch (const std::bad_alloc&) {
-    THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
     return 0;
 }
 
@@ -321,6 +332,7 @@ int thalweg_entry_comm_creating(MPI_Comm parent, int* error) {
 
 void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) {
     MPI_Comm agreeing = parent;  // the ranks of which do
+    std::optional<AgreementFailed> failure;
     try {
         const World* const world = World::get();
         if (world == nullptr || world->settings().setup != SetupSetting::early) return;
@@ -330,11 +342,12 @@ void thalweg_entry_comm_created(MPI_Comm parent, int made, MPI_Comm comm) {
         agreeing = comm;
         set_up_early(comm);
     } catch (const NoCommunicator&) {
-    } catch (const AgreementFailed& failure) {
-        give_up_on(agreeing, failure);
+    } catch (const AgreementFailed& caught) {
+        failure = caught;
     } catch (const std::bad_alloc&) {
         THALWEG_LOG_AT(error, "no memory to set a communicator up; this rank cannot agree with the others");
     }
+    if (failure) give_up_on(agreeing, *failure);
 }
 
 int thalweg_entry_operation(const ThalwegCall* call, MPI_Request* request, int* error) {

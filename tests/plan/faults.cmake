@@ -18,10 +18,13 @@ add_test(NAME plan.${name}.agreement_group
          COMMAND ${MPI_MPIEXEC} -n 3 env ${faults} ${setting_up} THALWEG_SETUP=early $<TARGET_FILE:plan_agreement_${name}> group)
 add_test(NAME plan.${name}.agreement_outside
          COMMAND ${MPI_MPIEXEC} -n 3 env ${faults} ${setting_up} THALWEG_SETUP=early $<TARGET_FILE:plan_agreement_${name}> outside)
+# The same, with an error handler that jumps.
+add_test(NAME plan.${name}.agreement_caught
+         COMMAND ${MPI_MPIEXEC} -n 3 env ${faults} ${setting_up} THALWEG_SETUP=early $<TARGET_FILE:plan_caught_${name}>)
 add_test(NAME plan.${name}.agreement_request
          COMMAND ${MPI_MPIEXEC} -n 3 env ${faults} ${setting_up} $<TARGET_FILE:plan_agreement_${name}> request)
 set_tests_properties(plan.${name}.agreement plan.${name}.agreement_split plan.${name}.agreement_group
-                     plan.${name}.agreement_outside plan.${name}.agreement_request
+                     plan.${name}.agreement_outside plan.${name}.agreement_caught plan.${name}.agreement_request
                      PROPERTIES LABELS ${label} TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${plan_environment}")
 set_tests_properties(plan.${name}.agreement_request PROPERTIES SKIP_RETURN_CODE 77)  # without plans
 if(name STREQUAL mpich5)
