@@ -60,5 +60,19 @@ TEST(Choice, WhereCoresAreShortTheLeastWorkIsTaken) {
     EXPECT_NE(taken(false, 20), &eager) << "who has a core waits for the message alone";
 }
 
+// The processor clock is a call of the system, twice for each. How often copies lose their cores counts
+// nowhere where it is known that there are too few.
+TEST(Choice, WhereCoresAreShortAnywayFewCopiesAreMeasured) {
+    const int size_class = Chooser::class_of(8 * mega);
+    for (const bool crowded : {false, true}) {
+        CopyRates rates(false, crowded);
+        for (int i = 0; i < 100; ++i) rates.measured(cma_get, size_class, std::size_t{1} << 30, 10, 1);
+        EXPECT_NEAR(rates.scarcity(), 0.9, 0.01);
+        int wanted = 0;
+        for (int i = 0; i < 800; ++i) wanted += rates.wants(cma_get, size_class);
+        EXPECT_EQ(wanted, crowded ? 100 : 800);
+    }
+}
+
 }  // namespace
 }  // namespace thalweg::shm

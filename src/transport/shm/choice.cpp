@@ -105,10 +105,15 @@ double CopyRates::bytes_per_s(const Protocol& protocol, int size_class) const {
 
 double CopyRates::shortage() const { return crowded_ ? 1 : std::min(1.0, scarcity_ / full_scarcity); }
 
+// Where there are more processes than cores nothing goes by it.
+bool CopyRates::all_tell(const Protocol& protocol) const {
+    return !crowded_ && scarcity() > 0 && &protocol != &eager;
+}
+
 bool CopyRates::wants(const Protocol& protocol, int size_class) {
     constexpr std::uint32_t first_few = 16, one_in = 8;
     return rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].samples < first_few ||
-           (scarcity() > 0 && &protocol != &eager) || ++asked_ % one_in == 0;
+           all_tell(protocol) || ++asked_ % one_in == 0;
 }
 
 void CopyRates::Rate::measured(double seen) {
@@ -126,8 +131,7 @@ void CopyRates::measured(const Protocol& protocol, int size_class, std::size_t b
     if (core_seconds <= 0 || seconds <= 0) return;
     rates_[static_cast<std::size_t>(size_class)][number_of(protocol)].measured(static_cast<double>(bytes) /
                                                                                core_seconds);
-    const bool all = scarcity() > 0 && &protocol != &eager;  // are measured
-    const double share = std::max((all ? 1 : 4) * weight_of_chunk, 1.0 / ++chunks_);
+    const double share = std::max((all_tell(protocol) ? 1 : 4) * weight_of_chunk, 1.0 / ++chunks_);
     seconds_ = averaged(seconds_, seconds, share);
     core_seconds_ = averaged(core_seconds_, std::min(core_seconds, seconds), share);
     const double taken_away = 1 - core_seconds_ / seconds_;

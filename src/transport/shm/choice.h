@@ -49,8 +49,9 @@ class CopyRates {
     void measured(const Protocol& protocol, int size_class, std::size_t bytes, double seconds,
                   double core_seconds);
     // Whether what the next chunk takes is to be measured: the processor clock is a call of the system, and
-    // after the first few one chunk in so many tells enough, while cores are not scarce, or where chunks are
-    // so short that there are many of them, and that the call takes as long as one.
+    // after the first few one chunk in so many tells enough, while cores are not scarce, where it is known
+    // that they are, or where chunks are so short that there are many of them, and that the call takes as
+    // long as one.
     bool wants(const Protocol& protocol, int size_class);
     // To copy them out of a ring took `seconds`, by the clock on the wall: too short for the other one. Until
     // it was measured it is taken to be as long as into it.
@@ -64,6 +65,8 @@ class CopyRates {
         std::uint32_t samples = 0;
         void measured(double seen);
     };
+    // Whether every chunk tells how scarce cores are.
+    bool all_tell(const Protocol& protocol) const;
     // The nearest that was measured; 0: none.
     template <typename RateOf>
     static double nearest(int size_class, RateOf rate_of);
