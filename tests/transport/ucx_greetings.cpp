@@ -30,11 +30,8 @@ class ucx_greetings : public OpenUcxPorts {};
 TEST_F(ucx_greetings, who_cannot_be_greeted_is_out_of_reach) {
     introduce(*ports[0]);
     std::unique_ptr<Transport> first, second;
-    UcxGroup group;
-    group.size = 2;
-    ASSERT_EQ(ports[0]->make_channel(group, first), Status::ok);
-    group.name.counter = 1;
-    ASSERT_EQ(ports[0]->make_channel(group, second), Status::ok);
+    open_channel(0, first);
+    open_channel(0, second, 1);
 
     auto& library = const_cast<ucx::Library&>(*ucx::library(why));
     const auto greet = std::exchange(
@@ -56,9 +53,7 @@ TEST_F(ucx_greetings, who_cannot_be_greeted_is_out_of_reach) {
 TEST_F(ucx_greetings, to_oneself_let_nobody_sleep) {
     introduce(*ports[0]);
     std::unique_ptr<Transport> channel;
-    UcxGroup group;
-    group.size = 2;
-    ASSERT_EQ(ports[0]->make_channel(group, channel), Status::ok);
+    open_channel(0, channel);
     const std::uint64_t until_ns = now_ns() + 100'000'000'000;
     Slot done[2];
     std::size_t count = 0, all = 0;
@@ -91,11 +86,8 @@ decltype(ucx::Library::tag_send_nbx) send = nullptr;
 TEST_F(ucx_greetings, leave_before_anything_else_does) {
     for (const auto& port : ports) introduce(*port);
     std::unique_ptr<Transport> from, to;
-    UcxGroup group;
-    group.size = 2;
-    ASSERT_EQ(ports[0]->make_channel(group, from), Status::ok);
-    group.rank = 1;
-    ASSERT_EQ(ports[1]->make_channel(group, to), Status::ok);
+    open_channel(0, from);
+    open_channel(1, to);
 
     auto& library = const_cast<ucx::Library&>(*ucx::library(why));
     const auto greet =
@@ -135,11 +127,8 @@ TEST_F(ucx_greetings, leave_before_anything_else_does) {
 TEST_F(ucx_greetings, of_strangers_are_answered_when_they_are_known) {
     introduce(*ports[1]);
     std::unique_ptr<Transport> from, to;
-    UcxGroup group;
-    group.size = 2;
-    ASSERT_EQ(ports[0]->make_channel(group, to), Status::ok);
-    group.rank = 1;
-    ASSERT_EQ(ports[1]->make_channel(group, from), Status::ok);
+    open_channel(0, to);
+    open_channel(1, from);
     const char sent = 7;
     char received = 0;
     ASSERT_EQ(from->post_send(0, 0, {}, &sent, 1, SendMode::buffered), Status::ok);
@@ -166,11 +155,8 @@ TEST_F(ucx_greetings, of_strangers_are_answered_when_they_are_known) {
 TEST_F(ucx_greetings, wait_where_memory_lacks) {
     for (const auto& port : ports) introduce(*port);
     std::unique_ptr<Transport> from, to;
-    UcxGroup group;
-    group.size = 2;
-    ASSERT_EQ(ports[0]->make_channel(group, to), Status::ok);
-    group.rank = 1;
-    ASSERT_EQ(ports[1]->make_channel(group, from), Status::ok);
+    open_channel(0, to);
+    open_channel(1, from);
     const char sent = 7;
     char received = 0;
     memory_lacks = true;
@@ -276,10 +262,7 @@ TEST_F(ucx_greetings, what_waits_for_one_goes_with_its_channel) {
     std::unique_ptr<Transport> channels[2];
     const std::string sent[2][2] = {{"a", "b"}, {"c", "d"}};
     for (std::uint32_t i = 0; i < 2; ++i) {
-        UcxGroup group;
-        group.name.counter = i;
-        group.size = 2;
-        ASSERT_EQ(ports[0]->make_channel(group, channels[i]), Status::ok);
+        open_channel(0, channels[i], i);
         for (Slot slot = 0; slot < 2; ++slot)
             ASSERT_EQ(channels[i]->post_send(slot, 1, {}, sent[i][slot].data(), 1, SendMode::buffered),
                       Status::ok);

@@ -37,11 +37,8 @@ TEST_F(ucx_keys, live_as_long_as_what_is_put_by_them) {
     std::string memory(bytes, ' ');
     const std::string sent(bytes, 'x');
     std::unique_ptr<Transport> to, from;
-    UcxGroup group;
-    group.size = 2;
-    ASSERT_EQ(ports[0]->make_channel(group, to), Status::ok);
-    group.rank = 1;
-    ASSERT_EQ(ports[1]->make_channel(group, from), Status::ok);
+    open_channel(0, to);
+    open_channel(1, from);
     std::vector<std::byte> key;
     Region region = 0;
     Target target = 0;
@@ -151,9 +148,7 @@ decltype(ucx::Library::rkey_buffer_release) release_key = nullptr;
 TEST_F(ucx_keys, without_memory_for_one_nothing_stays_registered) {
     introduce(*ports[0]);
     std::unique_ptr<Transport> channel;
-    UcxGroup group;
-    group.size = 2;
-    ASSERT_EQ(ports[0]->make_channel(group, channel), Status::ok);
+    open_channel(0, channel);
     auto& library = const_cast<ucx::Library&>(*ucx::library(why));
     map_memory =
         std::exchange(library.mem_map,

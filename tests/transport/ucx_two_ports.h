@@ -29,6 +29,14 @@ class OpenUcxPorts : public testing::Test {
     }
     // The port knows both processes.
     void introduce(UcxPort& port) { ASSERT_EQ(port.learn({addresses_, offsets_}, why), Status::ok) << why; }
+    // Of both processes, at the end of this one; `counter` tells groups apart.
+    void open_channel(int process, std::unique_ptr<Transport>& made, std::uint32_t counter = 0) {
+        UcxGroup group;
+        group.size = 2;
+        group.rank = process;
+        group.name.counter = counter;
+        ASSERT_EQ(ports[process]->make_channel(group, made), Status::ok);
+    }
 
     std::string why;
 
