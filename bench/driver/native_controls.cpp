@@ -39,10 +39,10 @@ bool NativeControls::write(const std::string& variable, std::optional<long> want
         long as_long;
         bool as_bool;
     } buffer{};
-    bool written = static_cast<std::size_t>(size) * static_cast<std::size_t>(count) <= sizeof buffer;
-    if (written && MPI_T_cvar_read(handle, &buffer) == MPI_SUCCESS) {
+    const bool fits = static_cast<std::size_t>(size) * static_cast<std::size_t>(count) <= sizeof buffer;
+    bool written = false;
+    if (fits && MPI_T_cvar_read(handle, &buffer) == MPI_SUCCESS) {
         const long before = size == 1 ? buffer.as_bool : size == 4 ? buffer.as_int : buffer.as_long;
-        if (remember) first_values_.emplace(variable, before);
         const long value = wanted.value_or(before);
         std::memset(&buffer, 0, sizeof buffer);
         if (size == 1) {
@@ -53,6 +53,7 @@ bool NativeControls::write(const std::string& variable, std::optional<long> want
             buffer.as_long = value;
         }
         written = MPI_T_cvar_write(handle, &buffer) == MPI_SUCCESS;
+        if (written && remember) first_values_.emplace(variable, before);
     }
     MPI_T_cvar_handle_free(&handle);
     if (!written) why = "the control variable " + variable + " cannot be written at run time";

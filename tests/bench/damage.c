@@ -1,8 +1,17 @@
 /* Preloaded: the last byte that MPI_Alltoallv or MPI_Neighbor_alltoallw (on a distributed graph) received is
- * flipped, and that of the first MPI_Bcast of 3000 bytes, which a bench makes before it takes any sample. */
+ * flipped, and that of the first MPI_Bcast of 3000 bytes, which a bench makes before it takes any sample.
+ *
+ * With BENCH_REFUSES_CONTROLS set no control variable can be written, as many of Open MPI 4.1.4's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
+#include <stdlib.h>
+
+int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void* value) {
+    int (*native)(MPI_T_cvar_handle, const void*);
+    *(void**)&native = dlsym(RTLD_NEXT, "MPI_T_cvar_write");
+    return getenv("BENCH_REFUSES_CONTROLS") != NULL ? MPI_T_ERR_CVAR_SET_NEVER : native(handle, value);
+}
 
 int PMPI_Alltoallv(const void* in, const int send_counts[], const int send_at[], MPI_Datatype send_type,
                    void* out, const int counts[], const int at[], MPI_Datatype type, MPI_Comm comm) {

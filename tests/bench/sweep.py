@@ -1,6 +1,7 @@
 """A sweep of `thalweg bench bcast` that was cut off goes on where it stopped when it is given the same file again, and
 measures nothing twice; with other settings it measures anew. One that is interrupted keeps what it measured. A wrong
-byte of a call that is no sample stays in the rows. Where the environment sets the native algorithms, as Intel MPI's,
+byte of a call that is no sample stays in the rows. Native algorithms whose control variables the library does not take
+are left out, and the others measured. Where the environment sets the native algorithms, as Intel MPI's,
 each has a launch of its own: that is what is checked there.
 
     sweep.py THALWEG MPI DAMAGING_LIBRARY
@@ -116,11 +117,28 @@ def remembers_wrong_bytes(out):
     expect(wrong == sorted({line["launch"] for line in lines}), "not one column of each launch:", wrong, lines)
 
 
+def leaves_out_what_cannot_be_asked_for(out):
+    """The library has the variables, and takes no value for them."""
+    ended = bench(out, SIZES[1:], LD_PRELOAD=damage, BENCH_REFUSES_CONTROLS="1")
+    expect(" is left out: the control variable " in ended.stderr and "cannot be written at run time" in ended.stderr,
+           ended.stderr)
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    left_out = {f"native {name}" for name in natives("cvar")}
+    expect(left_out and not left_out & {line["column"] for line in lines}, "measured all the same:", lines)
+    for phase in ("screen", "decide"):
+        seen = {line["column"] for line in lines if line["phase"] == phase and line["seconds"]}
+        expect({"native", "native (A/A)", "thalweg"} <= seen, phase, seen)
+
+
+def natives(how):
+    """{name: settings} of the broadcasts that this MPI is told by its variables (cvar) or its environment (env)."""
+    rows = (ROOT / "tools/thalweg/bench/natives.def").read_text()
+    return dict(re.findall(rf'^NATIVE\({mpi}, bcast, "([^"]+)", {how}, "([^"]+)"', rows, re.MULTILINE))
+
+
 def native_settings():
     """{column: setting} of the broadcasts that this MPI is told by its environment."""
-    rows = (ROOT / "tools/thalweg/bench/natives.def").read_text()
-    found = re.findall(rf'^NATIVE\({mpi}, bcast, "([^"]+)", env, "([^"]+)"', rows, re.MULTILINE)
-    return {f"native {name}": setting for name, setting in found}
+    return {f"native {name}": setting for name, setting in natives("env").items()}
 
 
 def by_launch(lines, phase):
@@ -184,3 +202,4 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
         goes_on(rows)
         keeps_what_was_measured(pathlib.Path(folder))
         remembers_wrong_bytes(pathlib.Path(folder) / "damaged.jsonl")
+        leaves_out_what_cannot_be_asked_for(pathlib.Path(folder) / "refused.jsonl")
