@@ -2,8 +2,8 @@
 // machine take, measured in the same run.
 //
 // All columns of a point take turns, sample by sample, on the same cells. Along the faces the cells are new
-// in every call and the halo is poisoned before it; every cell of both is checked after it, and before the
-// timed calls every cell there is.
+// in every call and the halo is poisoned before it; every cell of both is checked after it, and behind the
+// timed calls every other cell there is.
 //
 // By the configuration's phase something else is measured with the same ways and the same checks:
 //
@@ -54,6 +54,7 @@ class HaloDriver {
     void remember(const Column& column, Series& series) const;
     double copied_per_second(std::size_t bytes);
     std::unique_ptr<HaloWay> prepare(const Column& column, Series& series);
+    void check_elsewhere(std::vector<Series>& series);
     void measure_point(const Point& point);
     void measure_changing(const Point& point);
     void measure_overlap(const Point& point);

@@ -114,6 +114,10 @@ void HaloDriver::measure_changing(const Point& point) {
         }
         series[i].seconds.push_back(all);
     });
+    for (Phase& phase : phases) {
+        memory_ = phase.memory.get();
+        check_elsewhere(series);
+    }
     for (auto& [key, way] : ways)
         if (way != nullptr) way->free();
     ways.clear();

@@ -107,12 +107,11 @@ std::uint64_t HaloMemory::count_wrong(std::uint64_t seed) const {
     return wrong;
 }
 
-std::uint64_t HaloMemory::count_wrong_anywhere(std::uint64_t seed) const {
+std::uint64_t HaloMemory::count_wrong_elsewhere() const {
     HaloMemory wanted(*this);
     wanted.reset();
-    wanted.fill(seed);
-    std::uint64_t wrong = count_wrong(seed);
-    // Of what arrives the check above has told.
+    std::uint64_t wrong = 0;
+    // Of what arrives and of what is sent count_wrong() tells.
     for (const HaloMessage& message : part_.incoming)
         each_run(message.box, [&](std::size_t at, std::size_t run) {
             std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(at), run,

@@ -19,9 +19,12 @@ class HaloMemory {
     // Cells that are not as they must be after an exchange of what fill(seed) made: those of the halo that
     // were to arrive, and those that were sent.
     std::uint64_t count_wrong(std::uint64_t seed) const;
-    // The same for every cell of the array, which takes as long as copying it: cells inside, corners that
-    // nobody sends and what lies beyond a border must be as they were.
-    std::uint64_t count_wrong_anywhere(std::uint64_t seed) const;
+    // Of the other cells, those that are not as reset() made them: cells inside, corners that nobody sends
+    // and what lies beyond a border. Takes as long as copying the array. What is wrong once stays so.
+    std::uint64_t count_wrong_elsewhere() const;
+    std::uint64_t count_wrong_anywhere(std::uint64_t seed) const {
+        return count_wrong(seed) + count_wrong_elsewhere();
+    }
     // Everything anew, after damage.
     void reset();
 

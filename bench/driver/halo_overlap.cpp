@@ -87,6 +87,7 @@ void HaloDriver::measure_overlap(const Point& point) {
         seen.worst_computed.push_back(worst->computed);
         seen.worst_total.push_back(worst->total);
     });
+    check_elsewhere(series);
     for (auto& way : ways)
         if (way != nullptr) way->free();
     ways.clear();

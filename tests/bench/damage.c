@@ -1,6 +1,9 @@
 /* Preloaded: the last byte that MPI_Alltoallv or MPI_Neighbor_alltoallw (on a distributed graph) received is
  * flipped, and that of the first MPI_Bcast of 3000 bytes, which a bench makes before it takes any sample.
  *
+ * With BENCH_DAMAGE_ELSEWHERE=N the N-th MPI_Neighbor_alltoallw flips a byte in the middle of the array,
+ * which no face of a grid that does not go round has, and nothing else is flipped.
+ *
  * With BENCH_REFUSES_CONTROLS set no control variable can be written, as many of Open MPI 4.1.4's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -40,7 +43,15 @@ int PMPI_Neighbor_alltoallw(const void* in, const int send_counts[], const MPI_A
     const int error = native(in, send_counts, send_at, send_types, out, counts, at, types, comm);
     int from = 0, to = 0, weighted = 0;
     degrees_of(comm, &from, &to, &weighted);
-    if (from > 0) {
+    const char* const elsewhere = getenv("BENCH_DAMAGE_ELSEWHERE");
+    if (elsewhere != NULL) {
+        static int calls;
+        if (++calls != atoi(elsewhere) || from == 0) return error;
+        MPI_Aint begin = 0, extent = 0;
+        *(void**)&extent_of = dlsym(RTLD_NEXT, "PMPI_Type_get_extent");
+        extent_of(types[0], &begin, &extent);
+        ((unsigned char*)out)[extent / 2] ^= 1;
+    } else if (from > 0) {
         MPI_Aint begin = 0, extent = 0;
         extent_of(types[from - 1], &begin, &extent);
         ((unsigned char*)out)[at[from - 1] + begin + extent - 1] ^= 1;

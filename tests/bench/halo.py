@@ -129,6 +129,14 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     for row in rows(damaged):
         expect((row["wrong_words"] > 0) == (row["column"] == "native"), row, ended.about)
 
+    # In a sample, behind all that is called before: a cell that no message touches, on both ranks.
+    elsewhere = f"{folder}/elsewhere.jsonl"
+    ended = bench(elsewhere, "--cells", "6", "--styles", "native,isend", "--together-only", LD_PRELOAD=damage,
+                  BENCH_DAMAGE_ELSEWHERE="4")
+    expect(ended.returncode == 1 and "WRONG WORDS" in ended.stdout, "the damage was not seen:", ended.about)
+    for row in rows(elsewhere):
+        expect(row["wrong_words"] == RANKS, row, ended.about)
+
     for words in (["--pairs", "--overlap"], ["--pairs", "--changing"]):
         expect(bench(out, *words).returncode == 2, words)
     for words in (["--cells", "x"], ["--grid", "3x1x1"], ["--points", "8"], ["--styles", "nothing"]):

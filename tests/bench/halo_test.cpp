@@ -80,6 +80,7 @@ TEST(HaloMemory, EveryCellThatIsWrongIsSeen) {
         victim.cells()[i] ^= 1u << (i % 8);
         EXPECT_GE(victim.count_wrong_anywhere(1), 1u) << i;
         seen_at_once += victim.count_wrong(1) > 0;
+        EXPECT_EQ(victim.count_wrong_elsewhere(), victim.count_wrong(1) > 0 ? 0u : 1u) << i;
         victim.cells()[i] ^= 1u << (i % 8);
     }
     // Rank 2 is at one end of both dimensions: a face of 4 x 5 and one of 3 x 5 arrive, and two leave, which
@@ -89,9 +90,15 @@ TEST(HaloMemory, EveryCellThatIsWrongIsSeen) {
     for (auto& rank : ranks) rank.fill(2);
     exchange(ranks);
     EXPECT_EQ(victim.count_wrong(1), 20u + 15u + 20u + 15u);  // shared cells once for each face
+    // A cell beyond a border, whatever came and went since.
     victim.cells()[0] = 0;
+    for (auto& rank : ranks) rank.fill(3);
+    exchange(ranks);
+    EXPECT_EQ(victim.count_wrong(3), 0u);
+    EXPECT_EQ(victim.count_wrong_elsewhere(), 1u);
     victim.reset();
-    EXPECT_GT(victim.count_wrong(2), 0u);
+    EXPECT_GT(victim.count_wrong(3), 0u);
+    EXPECT_EQ(victim.count_wrong_elsewhere(), 0u);
 }
 
 TEST(HaloMemory, KnowsWhoIsNear) {
