@@ -1,4 +1,6 @@
 // What people and machines do wrong: each is one sentence and an exit status, and nothing is lost by it.
+#include "mistakes.h"
+
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,18 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "shell.h"
-
 namespace thalweg::test {
 namespace {
-
-std::string tool(const std::string& arguments) { return "'" + thalweg + "' " + arguments; }
-
-void refused(const Result& result, int status, const std::string& sentence) {
-    EXPECT_EQ(result.status, status) << result.text;
-    EXPECT_NE(result.text.find(sentence), std::string::npos) << sentence << ": " << result.text;
-    EXPECT_EQ(std::count(result.text.begin(), result.text.end(), '\n'), 1) << result.text;
-}
 
 TEST(mistakes, what_a_full_disk_does_not_take_is_said) {
     const std::string sentence = "could not be written to standard output";
@@ -55,17 +47,6 @@ TEST(mistakes, memory_that_does_not_suffice_is_no_fault_of_thalwegs) {
     refused(shell("ulimit -v 100000; " +
                   tool("explain alltoallv --pattern dense --bytes 1M --topology node:4096 2>&1")),
             1, "thalweg explain: this needs more memory than there is");
-}
-
-TEST(mistakes, what_is_no_row_is_told_in_the_words_of_nobodys_parser) {
-    const fs::path file = fs::temp_directory_path() / fmt::format("thalweg-mistakes-{}.jsonl", getpid());
-    for (const char* text : {"rows", "{}"}) {
-        std::ofstream(file) << text << '\n';
-        const Result table = shell(tool("bench table '" + file.string() + "' 2>&1"));
-        refused(table, 2, " line 1 is not a result row: ");
-        EXPECT_EQ(table.text.find("json.exception"), std::string::npos) << table.text;
-    }
-    fs::remove(file);
 }
 
 // Nothing follows from one of the two.
@@ -189,15 +170,6 @@ TEST(mistakes, an_option_that_takes_no_value_is_given_none) {
     EXPECT_EQ(shell(tool("run /bin/echo --dry-run= 2>/dev/null")).text, "--dry-run=\n");
 }
 
-// Of more ranks per host the links carry something else than the table of both rings says.
-TEST(mistakes, both_rings_have_one_rank_per_host) {
-    for (const char* shape : {"--ppn 2", "--hosts 1", "--hosts 0 --ppn 8", "--small"})
-        refused(shell(tool(fmt::format("bench bcast --rings {} 2>&1", shape))), 2,
-                "thalweg bench: --rings: both rings run on two hosts or more, with one rank on each");
-}
-
-class Starting : public Scratch {};
-
 // Each element of a vector is counted: together they are beyond the model, and 2,048 beyond 64 bits.
 TEST_F(Starting, a_matrix_whose_messages_the_model_cannot_count_is_refused) {
     for (const int columns : {20, 100, 2047, 2048, 2049}) {
@@ -282,90 +254,6 @@ TEST_F(Starting, a_file_that_cannot_be_looked_at_is_no_fault_of_thalwegs) {
     for (const char* shows : {"table", "document", "plot"})
         refused(shell(tool(fmt::format("bench {} {}", shows, loop))), 2, "loop.json cannot be read");
     refused(shell(tool("sim bcast --ranks 4 --bytes 4K --machine " + loop)), 2, "--machine: cannot read ");
-}
-
-// What is to hold the result is looked at before the work, which may take hours.
-TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
-    const std::string quick = "bench bcast --mpi mpich --hosts 0 --ppn 2 --bytes 64K --screen-only --out ";
-    refused(shell(tool(quick + "/no/such/rows.jsonl 2>&1")), 2,
-            "--out: there is no folder /no/such for rows.jsonl");
-    refused(shell(tool(quick + "'" + folder.string() + "' 2>&1")), 2, folder.string() + " is a folder");
-    refused(shell(tool("bench waiters --samples 1 --out /no/such/rows.jsonl 2>&1")), 2, "there is no folder");
-    refused(shell(tool("lab run --json /no/such/lab.json -- /bin/true 2>&1")), 2,
-            "--json: there is no folder /no/such for lab.json");
-    refused(shell(tool("bench document --out /dev/full '" +
-                       (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1")),
-            1, "/dev/full cannot be written completely");
-}
-
-// Installed without what it would start, and where it would start what is not installed.
-TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
-    fs::create_directories(folder / "bin");
-    fs::copy(thalweg, folder / "bin/thalweg");
-    const std::string copy = "'" + (folder / "bin/thalweg").string() + "' bench ";
-    for (const char* verb :
-         {"bcast --hosts 0", "ibcast --overlap --hosts 0", "alltoallv", "halo", "apps", "waiters"})
-        refused(shell(copy + verb + " 2>&1"), 2,
-                "is not there: `thalweg bench` measures from the folder in which");
-    std::ofstream(folder / "bin/thalweg-bench-mpich") << "not asked for";
-    refused(shell("cd / && " + copy + "bcast --mpi mpich --hosts 0 2>&1"), 2,
-            "--hosts 0: there is no .venv-mpich/bin/mpiexec here or above");
-}
-
-// Below a home with an environment of its user's.
-TEST_F(Starting, what_draws_for_an_installed_thalweg_is_not_run_by_the_environment_of_somebody_else) {
-    fs::create_directories(folder / "prefix/bin");
-    fs::create_directories(folder / "prefix/share/thalweg/sim");
-    fs::create_directories(folder / ".venv/bin");
-    fs::copy(thalweg, folder / "prefix/bin/thalweg");
-    std::ofstream(folder / "prefix/share/thalweg/sim/plot.py") << "print('drawn')\n";
-    write(".venv/bin/python", "#!/bin/sh\necho 'somebody else'\n");
-    const Result said = shell("'" + (folder / "prefix/bin/thalweg").string() + "' sim plot rows.jsonl 2>&1");
-    EXPECT_EQ(said.text, "drawn\n");
-    EXPECT_EQ(said.status, 0);
-}
-
-TEST_F(Starting, a_bench_from_a_folder_with_a_quote_in_its_name_starts_its_program) {
-    const fs::path bin = folder / "Bob's $(builds)/bin";
-    fs::create_directories(bin);
-    fs::copy(thalweg, bin / "thalweg");
-    std::ofstream(bin / "thalweg-bench-waiters")
-        << "#!/bin/sh\necho '{\"waiter\": \"bell\", \"exercised\": false, \"why\": \"it was started\"}'\n";
-    fs::permissions(bin / "thalweg-bench-waiters", fs::perms::owner_all);
-    const Result said = shell("\"" + folder.string() + "/Bob's \\$(builds)/bin/thalweg\" bench waiters 2>&1");
-    EXPECT_EQ(said.status, 0) << said.text;
-    EXPECT_NE(said.text.find("it was started"), std::string::npos) << said.text;
-}
-
-TEST(mistakes, a_bench_of_no_ranks_is_refused) {
-    for (const char* wrong : {"bcast --hosts -1", "bcast --ppn 0", "halo --rails 0", "alltoallv --ppn -2",
-                              "iallgather --overlap --hosts 201", "apps --rate fast", "bcast --rate 0"})
-        refused(shell(tool(fmt::format("bench {} 2>&1", wrong))), 2, "see `thalweg bench ");
-}
-
-// What the library refuses is not measured under its name.
-TEST(mistakes, a_bench_measures_no_default_under_a_misspelt_name) {
-    for (const char* wrong :
-         {"alltoallv --ours sprea", "halo --ours pairwis", "bcast --ours chian",
-          "bcast --ours chain:chunk_bytes=-1", "iallgather --overlap --ours rign",
-          "ibcast --overlap --agents sleepy", "halo --setting shm", "halo --setting THALWEG_TRANSPORT=smh",
-          "halo --setting 'UCX_TLS=tcp THALWEG_INSID=coop'"})
-        refused(shell(tool(fmt::format("bench {} --hosts 0 2>&1", wrong))), 2, "see `thalweg bench ");
-    refused(shell(tool("bench waiters --pause-us -1 2>&1")), 2, "--pause-us");
-    refused(shell(tool("bench document --about /tmp '" +
-                       (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1")),
-            2, "/tmp cannot be read");
-    const Result empty = shell(tool("bench document --about /dev/null --out - '" +
-                                    (source / "bench/results/small-mpich.jsonl").string() + "' 2>&1"));
-    EXPECT_EQ(empty.status, 0) << empty.text.substr(0, 200);
-    // Taken: what is wrong here is the MPI library, which is looked at last.
-    for (const char* right :
-         {"alltoallv --ours rma_fence --ours notify", "ibcast --overlap --agents off,core",
-          "halo --setting 'UCX_TLS=tcp THALWEG_INSIDE=coop' --ours spread",
-          "bcast --ours 'node_leader(intra=linear,inter=chain:chunk_bytes=12K)'"})
-        EXPECT_NE(shell(tool(fmt::format("bench {} --mpi mpitch 2>&1", right))).text.find("mpitch"),
-                  std::string::npos)
-            << right;
 }
 
 TEST(mistakes, a_lab_knows_its_verbs) {
