@@ -42,6 +42,11 @@ TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
             1, "/dev/full cannot be written completely");
 }
 
+TEST(mistakes, a_bench_without_a_place_for_temporary_files_says_so_at_once) {
+    refused(shell("TMPDIR=/no/such " + tool("bench bcast --hosts 0 2>&1")), 2,
+            "thalweg bench: there is no folder for temporary files: set TMPDIR");
+}
+
 // Installed without what it would start, and where it would start what is not installed.
 TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
     fs::create_directories(folder / "bin");

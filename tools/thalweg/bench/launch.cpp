@@ -289,6 +289,10 @@ std::string program_of_build(const std::string& name, std::string& why) {
 
 std::string why_not_measurable(const Shape& shape) {
     std::string why;
+    std::error_code none;
+    const fs::path temporary = fs::temp_directory_path(none);
+    if (temporary.empty() || access(temporary.c_str(), W_OK | X_OK) != 0)
+        return "there is no folder for temporary files: set TMPDIR to one that can be written";
     program_of_build(fs::path(driver_path(shape.mpi)).filename().string(), why);
     if (!why.empty() || shape.hosts > 0) return why;
     try {
@@ -317,7 +321,13 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
     end_if_interrupted();
     note_interrupts();
     const fs::path folder = fs::temp_directory_path() / fmt::format("thalweg-bench-{}", getpid());
-    fs::create_directories(folder);
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+        why = fmt::format("{} cannot be made: {}; set TMPDIR to a folder that can be written",
+                          folder.string(), error.message());
+        return false;
+    }
     const std::string config = (folder / "config.json").string(), out = (folder / "rows.jsonl").string();
     fs::remove(out);
     std::ofstream(config) << configuration(launch).dump(1);
