@@ -42,6 +42,21 @@ TEST_F(Starting, a_bench_or_a_lab_asks_first_whether_its_results_have_a_place) {
             1, "/dev/full cannot be written completely");
 }
 
+// --out of what measures is appended to, that of a page is replaced.
+TEST_F(Starting, a_page_does_not_replace_the_results_that_it_is_made_of) {
+    const fs::path rows = folder / "rows.jsonl", about = folder / "about.md";
+    fs::copy(source / "bench/results/small-mpich.jsonl", rows);
+    std::ofstream(about) << "About.\n";
+    const auto before = fs::file_size(rows);
+    const std::string make =
+        "cd '" + folder.string() + "' && " + tool("bench document --about about.md rows.jsonl ");
+    refused(shell(make + "--out ./rows.jsonl 2>&1"), 2, "is one of the files to be read");
+    refused(shell(make + "--out about.md 2>&1"), 2, "is one of the files to be read");
+    EXPECT_EQ(fs::file_size(rows), before);
+    EXPECT_EQ(fs::file_size(about), 7u);
+    EXPECT_EQ(shell(make + "--out page.md 2>&1").status, 0);
+}
+
 TEST(mistakes, a_bench_without_a_place_for_temporary_files_says_so_at_once) {
     refused(shell("TMPDIR=/no/such " + tool("bench bcast --hosts 0 2>&1")), 2,
             "thalweg bench: there is no folder for temporary files: set TMPDIR");

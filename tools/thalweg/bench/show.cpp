@@ -109,6 +109,16 @@ int show_table(const std::vector<std::string>& files, bool markdown, bool column
 }
 
 int write_document(const std::vector<std::string>& files, const std::string& about, const std::string& page) {
+    std::vector<std::string> read = files;
+    if (!about.empty()) read.push_back(about);
+    for (const std::string& file : read)
+        if (std::error_code none; fs::equivalent(page, file, none)) {
+            fmt::print(stderr,
+                       "thalweg bench: --out {} is one of the files to be read, which the page would "
+                       "replace: name another\n",
+                       page);
+            return 2;
+        }
     std::vector<Row> rows;
     if (!read_named(files, rows)) return 2;
     std::stringstream beginning;
