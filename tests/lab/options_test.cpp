@@ -55,6 +55,8 @@ TEST(Options, MistakesAreRefused) {
                                                {"--json", ""},
                                                {"--mpi-root="},
                                                {"--keep-env="},
+                                               {"--keep-env"},
+                                               {"--json"},
                                                {"--map", "round"},
                                                {"--mpi", "lam"},
                                                {"--rails", "99"},

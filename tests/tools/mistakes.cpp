@@ -256,6 +256,13 @@ TEST_F(Starting, a_file_that_cannot_be_looked_at_is_no_fault_of_thalwegs) {
     refused(shell(tool("sim bcast --ranks 4 --bytes 4K --machine " + loop)), 2, "--machine: cannot read ");
 }
 
+// Else it would be the value, and the program be started all the same.
+TEST(mistakes, what_separates_the_program_is_no_value_of_a_lab) {
+    for (const char* option : {"--json", "--keep-env", "--mpi-root"})
+        refused(shell(tool(fmt::format("lab run {} -- /bin/true 2>&1", option))), 2,
+                fmt::format("{} needs a value", option));
+}
+
 TEST(mistakes, a_lab_knows_its_verbs) {
     refused(shell(tool("lab rnu -- /bin/true 2>&1")), 2,
             "there is no verb rnu; `thalweg lab --help` lists them");
