@@ -263,6 +263,14 @@ TEST(mistakes, what_separates_the_program_is_no_value_of_a_lab) {
                 fmt::format("{} needs a value", option));
 }
 
+// They have options of their own.
+TEST(mistakes, the_help_of_an_exchange_and_of_a_halo_is_the_one_that_is_advised) {
+    refused(shell(tool("explain alltoallv --pattern dense --bytes 1K --topology node:4 --overlapped 2>&1")),
+            2, "--overlapped is not an option; see `thalweg explain alltoallv --help`");
+    refused(shell(tool("explain halo --grid 4x4 --cells 8 --ranks-per-host 2 --tuning x 2>&1")), 2,
+            "--tuning is not an option; see `thalweg explain halo --help`");
+}
+
 TEST(mistakes, a_lab_knows_its_verbs) {
     refused(shell(tool("lab rnu -- /bin/true 2>&1")), 2,
             "there is no verb rnu; `thalweg lab --help` lists them");

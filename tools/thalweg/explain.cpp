@@ -122,8 +122,8 @@ int explain_main(int argc, char** argv) {
     };
     if (argc > 1 && std::string_view(argv[1]) == "alltoallv" &&
         (given_word("--pattern") || given_word("--help")))
-        return explain_alltoallv(argc, argv);
-    if (argc > 1 && std::string_view(argv[1]) == "halo") return explain_halo(argc, argv);
+        return explain_alltoallv(argc - 1, argv + 1);
+    if (argc > 1 && std::string_view(argv[1]) == "halo") return explain_halo(argc - 1, argv + 1);
     CLI::App app{
         "thalweg explain COLLECTIVE --bytes N --topology TEXT [OPTIONS]\n"
         "What each algorithm would cost by the model, what would be chosen, and why.",

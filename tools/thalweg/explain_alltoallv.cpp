@@ -90,11 +90,10 @@ int explain_alltoallv(int argc, char** argv) {
         "What an exchange would cost by each way, and after how many calls a plan would have paid. Without\n"
         "--pattern: the algorithms, the choice and why, as for other operations.",
         "explain"};
-    std::string verb, bytes, topology_text, rate, latency, pattern = "dense";
+    std::string name = "explain alltoallv", bytes, topology_text, rate, latency, pattern = "dense";
     bool json = false;
     std::uint64_t ports = 1;
     double once_us = 0, small_us = 0;
-    app.add_option("collective", verb, "alltoallv")->required();
     app.add_option("--bytes", bytes, "of one message: " + std::string(bytes_form))->required();
     app.add_option("--pattern", pattern, std::string("who sends to whom: ") + apps::pattern_names)
         ->capture_default_str();
@@ -117,6 +116,7 @@ int explain_alltoallv(int argc, char** argv) {
     once->needs(small);
     small->needs(once);
     app.add_flag("--json", json, "print JSON");
+    argv[0] = name.data();
     if (const auto status = parse(app, argc, argv)) return *status;
 
     const auto size = parse_bytes(bytes);

@@ -3,7 +3,7 @@
 
 namespace thalweg::tool {
 
-// For a command line with --pattern. argv[0] is the verb, argv[1] "alltoallv". The exit status.
+// For a command line with --pattern. argv[0] is "alltoallv". The exit status.
 int explain_alltoallv(int argc, char** argv);
 
 }  // namespace thalweg::tool

@@ -158,11 +158,10 @@ int explain_halo(int argc, char** argv) {
         "Which bytes of a halo exchange stay inside hosts, what takes longest, and the protocols.",
         "explain"};
     bench::HaloRequest request;
-    std::string verb, rate, latency, copy_rate = "6GB/s";
+    std::string name = "explain halo", rate, latency, copy_rate = "6GB/s";
     int ranks_per_host = 1, cores = 0;
     double wire_cpu_ns = 0;
     bool json = false;
-    app.add_option("operation", verb, "halo")->required();
     app.add_option("--grid", request.grid, "of ranks, like 4x4x2, in blocks of a host each")->required();
     app.add_option("--cells", request.cells, "of a rank, 8 bytes each: 64 (in every dimension) or 128x128x16")
         ->required()
@@ -184,6 +183,7 @@ int explain_halo(int argc, char** argv) {
         ->check(apps::number_within(0, 1e9))
         ->capture_default_str();
     app.add_flag("--json", json, "print JSON");
+    argv[0] = name.data();
     if (const auto status = parse(app, argc, argv)) return *status;
 
     Settings settings;

@@ -4,7 +4,7 @@
 
 namespace thalweg::tool {
 
-// argv[0] is the verb, argv[1] "halo". The exit status.
+// argv[0] is "halo". The exit status.
 int explain_halo(int argc, char** argv);
 
 }  // namespace thalweg::tool
