@@ -263,6 +263,14 @@ TEST(mistakes, what_separates_the_program_is_no_value_of_a_lab) {
                 fmt::format("{} needs a value", option));
 }
 
+TEST(mistakes, a_name_that_is_empty_is_told_of) {
+    for (const char* words : {"''", "help ''"})
+        refused(shell(tool(std::string(words) + " 2>&1")), 2,
+                "thalweg: the verb is empty: a variable that should name it may not be set");
+    refused(shell(tool("info '' 2>&1")), 2,
+            "thalweg info: PROGRAM is empty: a variable that should name it may not be set");
+}
+
 // They have options of their own.
 TEST(mistakes, the_help_of_an_exchange_and_of_a_halo_is_the_one_that_is_advised) {
     refused(shell(tool("explain alltoallv --pattern dense --bytes 1K --topology node:4 --overlapped 2>&1")),

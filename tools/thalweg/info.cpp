@@ -188,6 +188,8 @@ int info_main(int argc, char** argv) {
         return exit_ok;
     }
     const std::vector<std::string> command = app.remaining();
+    if (!command.empty() && command.front().empty())
+        return usage_error("info", "PROGRAM is empty: a variable that should name it may not be set");
     if (!command.empty() && command.front()[0] == '-')
         return usage_error("info", command.front() + " is not an option; see `thalweg info --help`");
 

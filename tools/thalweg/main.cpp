@@ -41,6 +41,10 @@ void print_help() {
 }
 
 int unknown_verb(std::string_view name) {
+    if (name.empty()) {
+        fmt::print(stderr, "thalweg: the verb is empty: a variable that should name it may not be set\n");
+        return exit_usage;
+    }
     std::vector<std::string_view> names;
     for (const Verb& verb : verbs) names.push_back(verb.name);
     const std::string_view nearest = nearest_name(name, names);
