@@ -116,6 +116,12 @@ def remembers_wrong_bytes(out):
     wrong = sorted(line["launch"] for line in lines if line["wrong_words"])
     expect(wrong == sorted({line["launch"] for line in lines}), "not one column of each launch:", wrong, lines)
 
+    # Where nothing is left to be measured, what was wrong is told all the same.
+    out.write_text(json.dumps({**lines[0], "phase": "small", "column": "thalweg", "wrong_words": 3}) + "\n")
+    ended = subprocess.run([*command(out, SIZES[:1]), "--small"], capture_output=True, text=True, timeout=250)
+    expect(ended.returncode == 1 and "3 WRONG WORDS" in ended.stdout, ended.returncode, ended.stdout, ended.stderr)
+    expect(len(out.read_text().splitlines()) == 1, "it was measured again")
+
 
 def leaves_out_what_cannot_be_asked_for(out):
     """The library has the variables, and takes no value for them."""
