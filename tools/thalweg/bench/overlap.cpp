@@ -14,6 +14,7 @@
 #include "bench/overlap_table.h"
 #include "bench/results.h"
 #include "bench/resume.h"
+#include "bench/sizes.h"
 #include "bench/table.h"
 
 namespace thalweg::bench {
@@ -50,17 +51,6 @@ class OverlapSweep {
 };
 
 bool OverlapSweep::read_request() {
-    for (const auto& text : request_.sizes) {
-        const auto bytes = parse_bytes(text);
-        if (!bytes || *bytes == 0 || *bytes > 0x7fffffff) {
-            fmt::print(stderr, "thalweg bench: --bytes {}: give sizes from 1 to 2147483647, like 64K or 4M\n",
-                       text);
-            return false;
-        }
-        sizes_.push_back(*bytes);
-    }
-    std::sort(sizes_.begin(), sizes_.end());
-    sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
     const int ranks = std::max(1, request_.shape.hosts) * request_.shape.ppn;
     if (request_.computes.empty()) {
         if (ranks <= sysconf(_SC_NPROCESSORS_ONLN))
@@ -69,11 +59,11 @@ bool OverlapSweep::read_request() {
             request_.computes = {"sleep"};
     }
     std::string why;
-    if (!request_.out.empty() && !read_rows({request_.out}, rows_, why)) {
-        fmt::print(stderr, "thalweg bench: {}\n", why);
-        return false;
-    }
-    return true;
+    if (read_sizes(request_.sizes, request_.collective, sizes_, why) &&
+        (request_.out.empty() || read_rows({request_.out}, rows_, why)))
+        return true;
+    fmt::print(stderr, "thalweg bench: {}\n", why);
+    return false;
 }
 
 bool OverlapSweep::record(const std::vector<Row>& rows) {

@@ -12,6 +12,7 @@
 #include "bench/results.h"
 #include "bench/resume.h"
 #include "bench/rings.h"
+#include "bench/sizes.h"
 #include "bench/small.h"
 #include "bench/table.h"
 
@@ -336,18 +337,8 @@ bool Sweep::measure_small(const std::vector<std::uint64_t>& sizes) {
 int Sweep::run() {
     std::string why;
     std::vector<std::uint64_t> sizes;
-    for (const auto& text : request_.sizes) {
-        const auto bytes = parse_bytes(text);
-        if (!bytes || *bytes == 0 || *bytes > 0x7fffffff) {
-            fmt::print(stderr, "thalweg bench: --bytes {}: give sizes from 1 to 2147483647, like 64K or 4M\n",
-                       text);
-            return 2;
-        }
-        sizes.push_back(*bytes);
-    }
-    std::sort(sizes.begin(), sizes.end());
-    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-    if (!request_.out.empty() && !read_rows({request_.out}, rows_, why)) {
+    if (!read_sizes(request_.sizes, request_.collective, sizes, why) ||
+        (!request_.out.empty() && !read_rows({request_.out}, rows_, why))) {
         fmt::print(stderr, "thalweg bench: {}\n", why);
         return 2;
     }
