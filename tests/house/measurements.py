@@ -120,6 +120,28 @@ others = re.search(r"at 4 MiB the speed-up is (\S+) under\s+Open MPI \S+ and (\S
 if not others or [measured[mpi, str(4 << 20)][3] for mpi in ("openmpi", "impi")] != list(others.groups()):
     sys.exit(f"README.md: the speed-ups under Open MPI and Intel MPI are {measured['openmpi', str(4 << 20)][3]} and "
              f"{measured['impi', str(4 << 20)][3]}")
+
+# How many points are slower, of how many, as the page has it at a glance.
+glance = {}
+for line in page.split("\n## At a glance")[1].split("\n### ")[0].splitlines():
+    row = cells(line)
+    if len(row) == 10 and row[6].isdigit():
+        glance[row[0]] = int(row[8]), int(row[6])
+text = " ".join(readme.split())
+for sentence, operations in (
+        (r"default at any of (?P<points>\d+) points, .*? 16 and 32 KiB (?P<slower>\d+) are slower", r"MPI_Bcast"),
+        (r"(?P<points>\d+) points of nonblocking collectives that compute meanwhile (?P<slower>\d+) are slower",
+         r"MPI_I(bcast|all\w+), computing meanwhile"),
+        (r"at once, which hides nothing, (?P<slower>\d+) of (?P<points>\d+) are",
+         r"MPI_I(bcast|all\w+), waited for at once"),
+        (r"(?P<points>\d+) points of blocking allgathers and allreduces (?P<slower>\d+) are slower",
+         r"MPI_All(gather|reduce)")):
+    found = [counts for operation, counts in glance.items() if re.fullmatch(operations, operation)]
+    slower, points = (sum(each) for each in zip(*found))
+    said = re.search(sentence, text)
+    if not said or (int(said["slower"]), int(said["points"])) != (slower, points):
+        sys.exit(f"README.md: {slower} of {points} points of {operations} are slower, and a sentence like "
+                 f"'{sentence}' is to say so")
 if not checked:
     sys.exit("README.md: no row of the applications")
 checked += len(shown)
