@@ -202,6 +202,13 @@ def plot(rows, place, labels, path):
     figure.savefig(path, dpi=120)
 
 
+def bytes_of(size):
+    """64K -> 65536; None: no size that the program takes and a plot has room for."""
+    form = re.fullmatch(r"([1-9][0-9]{0,9})([KMG]?)", size)
+    number = int(form[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[form[2]] if form else 0
+    return number if 0 < number < 1 << 31 else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mpi", default="mpich", choices=["mpich", "openmpi", "impi"])
@@ -214,6 +221,10 @@ def main():
     options = parser.parse_args()
     if (options.rounds is not None and options.rounds < 1) or options.reps < 1:
         parser.error("--rounds and --reps are numbers of at least 1")
+    for size in options.sizes:
+        if bytes_of(size) is None:
+            parser.error(f"--sizes {size}: give bytes from 1 to 2147483647, like 65536, 64K or 4M")
+    options.sizes = list({bytes_of(size): size for size in options.sizes}.values())
     out, mpi = options.out, options.mpi
     if not venv(mpi).is_dir():
         sys.exit(f"demo: {mpi} is not installed on this machine; choose another --mpi")

@@ -40,6 +40,18 @@ def refuses_files(root, folder, mpi):
            "a file is no folder", done)
 
 
+def keeps_what_is_there(root, folder, mpi):
+    """Sizes that are none are refused before anything of an earlier run is removed."""
+    before = folder / "bcast.json"
+    before.write_text("of an earlier run\n", encoding="utf-8")
+    for size in ("64Q", "0", "-1", "2G"):
+        command = [root / ".venv/bin/python", "-B", root / "scripts/demo.py", "--mpi", mpi, "--out", folder,
+                   f"--sizes={size}"]
+        done = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=280)
+        expect(done.returncode == 2 and f"--sizes {size}: " in done.stderr, "it is no size", done)
+        expect(before.exists(), "what is there stays", done)
+
+
 def rows_of(said, data):
     """The table's rows, their figures read and compared with the data."""
     lines = said.splitlines()
@@ -96,6 +108,7 @@ def main(root, place):
             sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="thalweg-demo-") as name:
         refuses_files(root, pathlib.Path(name), mpi)
+        keeps_what_is_there(root, pathlib.Path(name), mpi)
         said, data, plot, report = run_demo(root, pathlib.Path(name), mpi, *([] if place == "lab" else ["--one-host"]))
     for way in ("without", "with"):
         expect(re.search(rf"^  round 1 of 1, {way} Thalweg \.\.\. \d+ s, every byte correct$", said, re.MULTILINE),
