@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "common/number_within.h"
 #include "common/patterns.h"
 #include "model/cost.h"
 #include "select/select.h"
@@ -83,7 +84,7 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
     app.add_option("--seed", request.seed, "of the permuted mapping, and of samples")
-        ->check(CLI::NonNegativeNumber)
+        ->check(apps::number_within(0, 1e18))
         ->capture_default_str();
     app.add_option(
            "--algorithm", request.columns,

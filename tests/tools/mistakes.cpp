@@ -159,6 +159,16 @@ TEST(mistakes, words_that_nothing_takes_are_named_as_they_were_written) {
     }
 }
 
+// The largest number that there is has 309 digits.
+TEST(mistakes, a_seed_that_is_no_number_is_told_of_in_a_line) {
+    for (const char* seed : {"x", "-1"}) {
+        const Result said = shell(tool(fmt::format("sim bcast --ranks 8 --bytes 1K --seed={} 2>&1", seed)));
+        refused(said, 2,
+                fmt::format("--seed: {} is no number from 0 to 1e+18; see `thalweg sim --help`", seed));
+        EXPECT_LT(said.text.size(), 120u);
+    }
+}
+
 TEST(mistakes, an_option_that_takes_no_value_is_given_none) {
     refused(shell(tool("run --dry-run= /bin/true 2>&1")), 2, "thalweg run: --dry-run takes no value; see");
     refused(shell(tool("info --json= 2>&1")), 2, "--json takes no value");
