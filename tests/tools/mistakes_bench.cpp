@@ -57,6 +57,14 @@ TEST_F(Starting, a_page_does_not_replace_the_results_that_it_is_made_of) {
     EXPECT_EQ(shell(make + "--out page.md 2>&1").status, 0);
 }
 
+// What measures adds to a file of results, and to no other.
+TEST_F(Starting, a_file_of_something_else_is_not_added_to) {
+    const std::string notes = write("notes", "of yesterday\n");
+    refused(shell(tool("bench waiters --samples 1 --out '" + notes + "' 2>&1")), 2,
+            "notes line 1 is not a result row");
+    EXPECT_EQ(fs::file_size(notes), 13u);
+}
+
 TEST(mistakes, a_bench_without_a_place_for_temporary_files_says_so_at_once) {
     refused(shell("TMPDIR=/no/such " + tool("bench bcast --hosts 0 2>&1")), 2,
             "thalweg bench: there is no folder for temporary files: set TMPDIR");
