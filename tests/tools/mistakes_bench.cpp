@@ -109,6 +109,17 @@ TEST_F(Starting, a_bench_from_a_folder_with_a_quote_in_its_name_starts_its_progr
     EXPECT_NE(said.text.find("it was started"), std::string::npos) << said.text;
 }
 
+// Which has rows only when this program has ended.
+TEST_F(Starting, a_bench_that_writes_into_a_pipe_does_not_wait_for_what_is_in_it) {
+    fs::create_directories(folder / "bin");
+    fs::copy(thalweg, folder / "bin/thalweg");
+    write("bin/thalweg-bench-waiters", "#!/bin/sh\necho '{\"waiter\": \"bell\", \"exercised\": false}'\n");
+    const Result said =
+        shell("timeout 20 '" + (folder / "bin/thalweg").string() + "' bench waiters --out /dev/stdout 2>&1");
+    EXPECT_EQ(said.status, 0) << said.text;
+    EXPECT_NE(said.text.find("\"waiter\""), std::string::npos) << said.text;
+}
+
 TEST(mistakes, a_bench_of_no_ranks_is_refused) {
     for (const char* wrong : {"bcast --hosts -1", "bcast --ppn 0", "halo --rails 0", "alltoallv --ppn -2",
                               "iallgather --overlap --hosts 201", "apps --rate fast", "bcast --rate 0"})

@@ -197,7 +197,7 @@ int AppsBench::run() {
         why = "--rate " + request_.shape.rate + ": give a rate like 100mbit";
         return refuse(2);
     }
-    if (!request_.out.empty() && !read_rows({request_.out}, rows_, why)) return refuse(2);
+    if (!read_rows_before(request_.out, rows_, why)) return refuse(2);
     std::vector<AppCase> cases;
     for (const auto& name : request_.apps) {
         AppCase app;

@@ -91,7 +91,7 @@ bool ExchangeSweep::read_request(std::string& why) {
             columns_.push_back(std::move(column));
         }
     }
-    return request_.out.empty() || read_rows({request_.out}, rows_, why);
+    return read_rows_before(request_.out, rows_, why);
 }
 
 bool ExchangeSweep::here(const Row& row) const {

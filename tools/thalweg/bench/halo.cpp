@@ -84,7 +84,7 @@ bool HaloSweep::read_request(std::string& why) {
                 if (column.environment.empty()) why += " '" + column.name + "'";
             return false;
         }
-    return request_.out.empty() || read_rows({request_.out}, rows_, why);
+    return read_rows_before(request_.out, rows_, why);
 }
 
 bool HaloSweep::here(const Row& row) const {

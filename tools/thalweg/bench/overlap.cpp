@@ -60,7 +60,7 @@ bool OverlapSweep::read_request() {
     }
     std::string why;
     if (read_sizes(request_.sizes, request_.collective, sizes_, why) &&
-        (request_.out.empty() || read_rows({request_.out}, rows_, why)))
+        read_rows_before(request_.out, rows_, why))
         return true;
     fmt::print(stderr, "thalweg bench: {}\n", why);
     return false;

@@ -147,4 +147,12 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
     return true;
 }
 
+bool read_rows_before(const std::string& out, std::vector<Row>& rows, std::string& why) {
+    std::error_code none;
+    const auto type = std::filesystem::status(out, none).type();
+    if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::character)
+        return true;
+    return out.empty() || read_rows({out}, rows, why);
+}
+
 }  // namespace thalweg::bench

@@ -50,5 +50,8 @@ bool append_rows(const std::string& path, const std::vector<Row>& rows, std::str
 // `why`. A row that was cut off at the end of a file is told on standard error and left out; the next
 // append_rows takes its place.
 bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, std::string& why);
+// The same of the file that append_rows() is to add to, which may have no name. What is no file, as
+// /dev/stdout before a pipe, has none: reading it would wait for what this program writes.
+bool read_rows_before(const std::string& out, std::vector<Row>& rows, std::string& why);
 
 }  // namespace thalweg::bench

@@ -338,7 +338,7 @@ int Sweep::run() {
     std::string why;
     std::vector<std::uint64_t> sizes;
     if (!read_sizes(request_.sizes, request_.collective, sizes, why) ||
-        (!request_.out.empty() && !read_rows({request_.out}, rows_, why))) {
+        !read_rows_before(request_.out, rows_, why)) {
         fmt::print(stderr, "thalweg bench: {}\n", why);
         return 2;
     }

@@ -41,8 +41,7 @@ std::vector<const Row*> newest_waiters(const std::vector<Row>& rows) {
 int run_waiters(const WaitersRequest& request) {
     std::string why;
     std::vector<Row> before;  // a file that holds something else is not added to
-    if (!request.out.empty() && !read_rows({request.out}, before, why))
-        return tool::usage_error("bench", why);
+    if (!read_rows_before(request.out, before, why)) return tool::usage_error("bench", why);
     const std::string program = program_of_build("thalweg-bench-waiters", why);
     if (!why.empty()) return tool::usage_error("bench", why);
     const std::string command = fmt::format("{} --json --samples {} --pause-us {}",
