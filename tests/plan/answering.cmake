@@ -1,0 +1,30 @@
+# Tools in front of Thalweg that answer calls themselves, and keep them from it. Included by plan_mpi() behind faults.cmake,
+# whose run() and settings it uses.
+# MPI_Finalize answered by a tool in front.
+set(reported "${with_persistent};${chain};THALWEG_ALLGATHER=ring;THALWEG_REPORT=${CMAKE_CURRENT_BINARY_DIR}/${name}")
+run(answered 2 ${current} "${reported}/answered.json" answered all)
+run(answered_one 3 ${one} "${reported}/answered_one.json" answered one)
+run(answered_plan 2 ${one} "${reported}/answered_plan.json" answered one plan)
+# On one rank a tool in front keeps what would set a communicator up.
+foreach(kept tool maker)
+  set(answering env ${preload} THALWEG_ALLTOALLV=spread $<TARGET_FILE:plan_answering_${name}>)
+  add_test(NAME plan.${name}.answering_${kept}
+           COMMAND ${MPI_MPIEXEC} -n 1 ${answering} ${kept} : -n 2 ${answering})
+  set_tests_properties(plan.${name}.answering_${kept} PROPERTIES LABELS ${one} TIMEOUT 300 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
+endforeach()
+set(answering env ${with_forms} ${all} THALWEG_BCAST=linear THALWEG_ALLTOALLV=spread)
+set(answering_more plan.${name}.answering_creator)
+if(NOT name MATCHES "^openmpi") # which has no large counts
+  add_test(NAME plan.${name}.answering_large
+           COMMAND ${MPI_MPIEXEC} -n 1 ${answering} $<TARGET_FILE:plan_answering_${name}> large
+                   : -n 2 ${answering} $<TARGET_FILE:plan_answering_${name}>)
+  list(APPEND answering_more plan.${name}.answering_large)
+endif()
+add_test(NAME plan.${name}.answering_creator
+         COMMAND ${MPI_MPIEXEC} -n 1 ${answering} THALWEG_SETUP=early $<TARGET_FILE:plan_answering_${name}> creator
+                 : -n 2 ${answering} THALWEG_SETUP=early $<TARGET_FILE:plan_answering_${name}> creation)
+set_tests_properties(${answering_more} PROPERTIES LABELS ${one} TIMEOUT 300 PROCESSORS 2
+                     ENVIRONMENT "${plan_environment}")
+# A library with wide integers of Fortran.
+run(answering_integers 2 ${one} "${faults};THALWEG_ALLTOALLV=spread;THALWEG_TEST_FAULT=integers" answering)
