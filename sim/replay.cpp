@@ -8,6 +8,7 @@
 #include "sim/dependencies.h"
 #include "sim/matching.h"
 #include "sim/network.h"
+#include "sim/outcome.h"
 #include "sim/protocol.h"
 #include "sim/rank.h"
 #include "sim/trace.h"
@@ -342,25 +343,8 @@ class Replay {
     // --- the end ---------------------------------------------------------------------------------------
 
     Outcome outcome() {
-        Outcome result;
-        result.steps = matching_.message.size();
-        for (const Matched& m : matching_.messages) {
-            result.messages += m.bytes != 0;
-            result.bytes += m.bytes;
-            if (!inside(m)) result.inter_bytes += m.bytes;
-        }
-        for (std::size_t r = 0; r < ranks_.size(); ++r) {
-            if (ranks_[r].unfinished != 0) {
-                result.why = dependencies_.first_incomplete(schedules_[r], matching_.first[r]);
-                return result;
-            }
-            result.seconds = std::max(result.seconds, result.by_rank.emplace_back(ranks_[r].done));
-            result.own_seconds =
-                std::max(result.own_seconds, ranks_[r].done - std::max(ranks_[r].began, 0.0));
-            result.mean_seconds += ranks_[r].done / static_cast<double>(ranks_.size());
-        }
-        result.root_seconds = ranks_.front().done;
-        if (!spans_.empty())
+        Outcome result = outcome_of(schedules_, topology_, matching_, dependencies_, ranks_);
+        if (!spans_.empty() && result.why.empty())
             (void)write_trace(options_.trace_path, schedules_, topology_, matching_, spans_, result.why);
         return result;
     }
