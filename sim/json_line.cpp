@@ -15,7 +15,8 @@ std::string json_line(const Request& request, const Asked& asked, const nlohmann
                                    {"bytes", asked.bytes},
                                    {"rails", request.machine.rails}};
     for (const auto& [field, value] : found.items()) line[field] = value;
-    return line.dump();
+    // Names of files are no UTF-8 where they are not meant to be.
+    return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace thalweg::sim

@@ -18,7 +18,8 @@ struct Asked {
     std::uint64_t bytes = 0;
 };
 
-// One line, without its end: the machine and the point, then the fields of `found` in their order.
+// One line, without its end: the machine and the point, then the fields of `found` in their order. What is no
+// UTF-8 becomes U+FFFD.
 std::string json_line(const Request& request, const Asked& asked, const nlohmann::ordered_json& found);
 
 }  // namespace thalweg::sim

@@ -324,6 +324,12 @@ assert [row["messages"] for row in banded] == [14, 14] and banded[0]["pattern"] 
 assert "pattern" not in dense[0] and dense[0]["seconds"] > 4 * banded[0]["seconds"], (dense, banded)
 matrix = pathlib.Path(__file__).resolve().parents[2] / "bench/matrices/poisson-4x4x4.mtx"
 assert run(*ask, "--pattern", str(matrix)).returncode == 0
+# A file may have any name, which JSON cannot say of all.
+with tempfile.TemporaryDirectory() as folder:
+    named = os.path.join(os.fsencode(folder), b"caf\xe9.mtx")
+    shutil.copy(matrix, named)
+    found = [json.loads(line)["pattern"] for line in run(*ask, "--pattern", named).stdout.splitlines()]
+    assert found and all(name.endswith("caf\ufffd.mtx") for name in found), found
 for words, sentence in (((*ask, "--pattern", "bandit"), "--pattern: there is no pattern bandit; there are dense, uniform"),
                         ((*ask, "--pattern", "banded", "--rma"), "--pattern is not of --rma"),
                         (("halo", *ask[1:], "--pattern", "banded"), "--pattern is of alltoallv"),
