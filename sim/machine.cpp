@@ -41,8 +41,13 @@ class Reader {
                   std::to_string(least) + " letters or more");
         const double value = (*found)["is"].get<double>();
         if (!(value >= 0)) fault(std::string("\"") + field + "\" must not be negative");
-        constexpr double most = 1e15;  // nothing of a machine is that large, and integers hold it
-        if (value > most) fault(std::string("\"") + field + "\" is too large to be true");
+        // Bytes, or bytes per second, and seconds: nothing of a machine is that large, and the cost model's
+        // whole numbers hold it. A rate is one of them, and no less than --rate may be.
+        constexpr double most = 1e15, longest = 1, slowest = 125;
+        if (value * scale > (scale < 1 ? longest : most))
+            fault(std::string("\"") + field + "\" is too large to be true");
+        if (scale > 1 && value > 0 && value * scale < slowest)
+            fault(std::string("\"") + field + "\" is too small to be true");
         return why_.empty() ? value * scale : 0;
     }
     // A whole number from `least` on.
@@ -236,6 +241,10 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     reader.nothing_else();
     if (read.kernel_bytes > 0 && read.kernel_rate <= 0)
         reader.fault("\"kernel_GBps\" must be above 0 where \"kernel_bytes\" is");
+    // SimGrid makes all places of a group.
+    if (why.empty() && read.fabric == Fabric::dragonfly &&
+        std::uint64_t{read.sizes[1]} * read.sizes[2] * read.sizes[3] > most_hosts)
+        reader.fault("\"dragonfly\" has groups of more than " + std::to_string(most_hosts) + " places");
     if (why.empty() && read.fabric == Fabric::dragonfly &&
         static_cast<std::uint64_t>(read.hosts) >
             std::uint64_t{read.sizes[0]} * read.sizes[1] * read.sizes[2] * read.sizes[3])

@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "common/number_within.h"
 #include "common/patterns.h"
 #include "sim/apps.h"
 #include "sim/request_checks.h"
@@ -28,6 +27,10 @@ std::vector<std::string> split(const std::string& list) {
     std::stringstream stream(list);
     for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
     return parts;
+}
+
+std::string refuse_count(const std::string& text) {
+    return parse_count(text) ? std::string() : text + " is not valid: expected " + std::string(count_form);
 }
 
 std::string operations() {
@@ -77,7 +80,7 @@ void describe(CLI::App& app, Text& text, Request& request) {
     app.add_option("--mapping", request.mapping, "of ranks to hosts: block, cyclic, permuted or ragged")
         ->default_val("block");
     app.add_option("--seed", request.seed, "of the permuted mapping, and of samples")
-        ->check(apps::number_within(0, 1e18))
+        ->check(CLI::Validator(refuse_count, ""))  // CLI11 takes what is too large for the largest
         ->capture_default_str();
     app.add_option(
            "--algorithm", request.columns,
@@ -268,10 +271,11 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     if (failed(find_machine(text.machine, request.machine, why))) return mistake("--machine: " + why);
     if (!text.rate.empty()) {
         const auto rate = parse_rate(text.rate);
-        constexpr double least = 125;  // as THALWEG_RATE: below a byte per second the limit would be wrong
-        if (!rate || *rate < least)
+        // As THALWEG_RATE: the cost model's are whole bytes per second, in 64 bits.
+        constexpr double least = 125, most = 12.5e12;
+        if (!rate || *rate < least || *rate > most)
             return mistake("--rate " + text.rate + " is not valid: expected " + std::string(rate_form) +
-                           ", from 1kbit on");
+                           ", from 1kbit to 100tbit");
         // One message alone reaches the same part of a link as before.
         request.machine.flow_rate *= *rate / request.machine.link_rate;
         request.machine.link_rate = *rate;

@@ -31,7 +31,9 @@ refused("--bytes is missing: a size, such as", "bcast", "--ranks", "8")
 refused("--bytes 1X is not valid", "bcast", "--ranks", "8", "--bytes", "1X")
 refused("maybe slingshot?", "bcast", "--machine", "slingshott", "--ranks", "8", "--bytes", "8")
 refused("--rate fast is not valid", "bcast", "--rate", "fast", "--ranks", "8", "--bytes", "8")
-refused("900MB/s, from 1kbit on", "bcast", "--rate", "1bit", "--ranks", "8", "--bytes", "8")
+for rate in ("1bit", "101tbit", "1000000000000000000000GB/s"):
+    refused(f"--rate {rate} is not valid: expected a rate such as 100mbit, 25gbit, 12GB/s or 900MB/s, from 1kbit to 100tbit", "bcast",
+            "--rate", rate, "--ranks", "8", "--bytes", "8")
 refused("--trace shows one operation", "bcast", "--ranks", "8", "--bytes", "8", "--trace", "t.json")
 refused("--trace: there is no folder /nowhere for t.json", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm",
         "chain", "--trace", "/nowhere/t.json")
@@ -59,7 +61,8 @@ refused("there is no mapping blok; known: block, cyclic, permuted, ragged", "bca
 refused("halo is an alltoallv of few pairs: there is no algorithm", "halo", "--ranks", "8", "--bytes", "8", "--algorithm", "chain")
 refused("--algorithm mvapich: no model of its bcast", "bcast", "--ranks", "8", "--bytes", "8", "--algorithm", "mvapich")
 refused("cannot read /tmp, which is a folder", "bcast", "--machine", "/tmp", "--ranks", "8", "--bytes", "8")
-refused("--seed", "bcast", "--ranks", "8", "--bytes", "8", "--seed", "-1")
+for seed in ("-1", "18446744073709551616", "1.5"):
+    refused(f"--seed: {seed} is not valid: expected a whole number", "bcast", "--ranks", "8", "--bytes", "8", "--seed", seed)
 refused("--ranks x is not valid", "bcast", "--ranks", "8,x", "--bytes", "8")
 refused("--per-host", "bcast", "--ranks", "8", "--bytes", "8", "--per-host", "-2")
 refused("a host of gbe8 has 12 cores", "bcast", "--machine", "gbe8", "--ranks", "8", "--bytes", "8", "--per-host", "13")

@@ -111,6 +111,10 @@ TEST(Machines, ANumberWithoutItsSourceIsRefused) {
     EXPECT_EQ(
         parse_machine(replaced(text_of("slingshot"), "[4, 1, 32, 16]", "[64, 1, 32, 16]"), machine, why),
         Status::invalid_argument);
+    EXPECT_EQ(
+        parse_machine(replaced(text_of("slingshot"), "[4, 1, 32, 16]", "[4, 4096, 4096, 256]"), machine, why),
+        Status::invalid_argument);
+    EXPECT_EQ(why, "\"dragonfly\" has groups of more than 1048576 places");
 }
 
 // A known field without the one that it goes with, and a source that says nothing.
@@ -148,6 +152,13 @@ TEST(Machines, NumbersThatNoMachineHasAreRefused) {
     refused(rails, R"("rails": {"is": 65)", "\"rails\" must be a whole number from 1 to 64");
     refused(rails, R"("rails": {"is": -1)", "\"rails\" must not be negative");
     refused(rails, R"("rails": {"is": "1")", "\"rails\" must be {\"is\": a number");
+    // Rates and times that the cost model's whole numbers do not hold, and rates that would be none.
+    refused(R"("copy_GBps": {"is": 10)", R"("copy_GBps": {"is": 1e12)",
+            "\"copy_GBps\" is too large to be true");
+    refused(R"("flow_GBps": {"is": 12.3)", R"("flow_GBps": {"is": 1e-10)",
+            "\"flow_GBps\" is too small to be true");
+    refused(R"("inter_latency_us": {"is": 1.0)", R"("inter_latency_us": {"is": 2e6)",
+            "\"inter_latency_us\" is too large to be true");
     refused("[32, 16]", "[32, 16, 8]", "\"fat_tree\" must be a list of 2 whole numbers from 1 to 4096");
     refused("[32, 16]", "[32, 5000]", "\"fat_tree\" must be a list of 2");
     refused(R"("fabric": "fat_tree")", R"("fabric": "torus")",
