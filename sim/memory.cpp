@@ -43,7 +43,8 @@ void Memory::end(Host& host) {
     std::vector<std::function<void()>> ended;
     std::erase_if(host.copies, [&](Copy& copy) {
         constexpr double rounding = 0.5;  // bytes: whole ones are copied
-        if (copy.left > rounding) return false;
+        // After days the clock does not move for the rest of a copy, of which it has counted too little.
+        if (copy.left > rounding && now() + copy.left / copy.rate > now()) return false;
         ended.push_back(std::move(copy.done));
         return true;
     });

@@ -259,5 +259,22 @@ TEST(Replay, EndsThatAreNearlySimultaneousAreMergedWhereManyMessagesCross) {
     EXPECT_NEAR(beside_many(103'000, many).seconds, 1.0923 + after, 1e-5);
 }
 
+// After 50 days a step of the clock is nearly a nanosecond, in which 930 bytes are copied here.
+TEST(Replay, CopiesEndHoweverLateTheyAre) {
+    constexpr int copies = 16;
+    constexpr std::uint64_t odd = 1237;
+    double seconds = 0;
+    for (std::uint64_t i = 0; i < copies; ++i) seconds += static_cast<double>(mega + i * odd) / 1e12;
+    const auto late = group(2, [=](int, Builder& builder) {
+        for (std::uint64_t i = 0; i < copies; ++i)
+            builder.copy(out(2 * i * mega, mega + i * odd), {Buffer::in, 2 * i * mega, mega + i * odd});
+    });
+    ReplayOptions options;
+    options.compute_seconds = 4.4e6;
+    const Outcome outcome = replayed(late, "node:2", round_machine(), options);
+    EXPECT_EQ(outcome.why, "");
+    EXPECT_NEAR(outcome.seconds - options.compute_seconds, seconds, 1e-7);
+}
+
 }  // namespace
 }  // namespace thalweg::sim
