@@ -275,8 +275,9 @@ void Network::end(std::uint32_t id, MessageId m, double shaped) {
     out.queued -= static_cast<double>(message.bytes);
     if (--out.active == 0) out.idle_since = now();
     if (--in.active == 0) in.idle_since = now();
-    // Whoever stands in the queue goes before the next message of the same pair.
-    if (!out.waiting.empty()) {
+    // Whoever stands in the queue goes before the next message of the same pair. Whose rank is frozen leaves
+    // its turn to the one behind.
+    while (!out.waiting.empty() && out.active < machine_.flows_per_link) {
         const std::uint32_t next = out.waiting.front();
         out.waiting.pop_front();
         start(next);

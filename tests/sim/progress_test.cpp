@@ -27,6 +27,28 @@ TEST(Replay, WhoAdvancesItDecidesWhatHides) {
     EXPECT_NEAR(replayed(chain, "node:3", pushed, options).seconds, 10e-3, 1e-9);
 }
 
+TEST(Replay, ARankThatComputesKeepsNobodyElseFromItsHostsLink) {
+    // Three ranks of a host, whose link takes one message at a time, send to three others. The second
+    // computes.
+    const auto three = group(6, [](int rank, Builder& builder) {
+        if (rank < 3)
+            builder.send(rank + 3, out(0, mega));
+        else
+            builder.recv(rank - 3, out(0, mega));
+    });
+    SimMachine pushed = round_machine();
+    pushed.network_moves_bytes = false;
+    pushed.flows_per_link = 1;
+    ReplayOptions options;
+    options.compute_by_rank = {0, 10e-3, 0, 0, 0, 0};
+    const Outcome outcome = replayed(three, "ranks:0,0,0,1,2,3", pushed, options);
+    ASSERT_EQ(outcome.why, "");
+    const double way = 10e-6 + 1e-6;
+    EXPECT_NEAR(outcome.by_rank[3], 1e-3 + way, 1e-7);
+    EXPECT_NEAR(outcome.by_rank[4], 11e-3 + way, 1e-7);
+    EXPECT_NEAR(outcome.by_rank[5], 2e-3 + way, 1e-7);
+}
+
 TEST(Replay, RanksComputeForAsLongAsTheyAreInTheOperation) {
     // Two hops: the first rank is done at once, the last one after both.
     const auto chain = group(3, [](int rank, Builder& builder) {
