@@ -133,7 +133,8 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
 
 void run_row(const Request& request, const Topology& topology, AppRow& row) {
     const int per_host = topology.max_ranks_per_node();
-    SimMachine machine = request.machine.under(request.family);
+    const SimMachine library = request.machine.under(request.family);
+    SimMachine machine = library;
     const double sweep = request.sweep_rate > 0
                              ? request.sweep_rate
                              : std::min(machine.copy_rate, machine.host_copy_rate / per_host);
@@ -145,8 +146,9 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
         row.result.outcome.why = chosen.why;
         return;
     }
-    // A replay has one way for messages between hosts, one for copies and one for who advances them: what is
-    // left to the library goes as ours does, without credits, where some of the program's calls are ours.
+    // Where some of the program's calls are ours, the messages of what is left to the library take of a core,
+    // and ask, as the library's do, and have no credits. But a replay has one way for copies and one for who
+    // advances them, and connections are those of both.
     const auto left = [](const ChosenCall& call) { return call.native; };
     const bool all_left = std::all_of(chosen.of_call.begin(), chosen.of_call.end(), left);
     if (!all_left) machine = request.libucp ? machine.over_libucp() : machine.over_library();
@@ -155,6 +157,7 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
         options.progress = row.calls == Calls::agent && !all_left ? Progress::agent : Progress::caller;
         if (all_left) options.copies = native_model(request.family)->copies;
         options.credits = !all_left;
+        options.library = library;
         std::vector<Schedule> schedules;
         std::vector<Program> programs(static_cast<std::size_t>(row.ranks));
         for (int rank = 0; rank < row.ranks; ++rank)

@@ -23,8 +23,9 @@ Protocol::Protocol(const SimMachine& machine, const Matching& matching, const To
 
 bool Protocol::eager(MessageId index) const {
     const Matched& m = matching_.messages[index];
-    if (inside(m)) return m.bytes <= machine_.intra_eager;
-    return m.bytes <= machine_.inter_eager && (!machine_.synchronous_asks || !synchronous(index));
+    const SimMachine& machine = machine_for(m.left);
+    if (inside(m)) return m.bytes <= machine.intra_eager;
+    return m.bytes <= machine.inter_eager && (!machine.synchronous_asks || !synchronous(index));
 }
 
 std::vector<Protocol::MessageId> Protocol::sent(MessageId index) {
@@ -39,28 +40,29 @@ double Protocol::handed(const Matched& m) const {
 
 double Protocol::seconds_for(Task task) const {
     const Matched& m = matching_.messages[task.index];
-    const double copied = static_cast<double>(m.bytes) / machine_.copy_rate_of(m.bytes);
+    const SimMachine& machine = machine_for(m.left);
+    const double copied = static_cast<double>(m.bytes) / machine.copy_rate_of(m.bytes);
     switch (task.work) {
         case Work::post_send:
             if (!inside(m))
-                return machine_.post_seconds + (put(task.index) ? machine_.put_seconds : 0) +
+                return machine.post_seconds + (put(task.index) ? machine.put_seconds : 0) +
                        (eager(task.index) || put(task.index) ? handed(m) : 0) + apart(m, gathered);
-            return machine_.post_inside_seconds.value_or(machine_.post_seconds) +
+            return machine.post_inside_seconds.value_or(machine.post_seconds) +
                    (eager(task.index) ? copied : 0);
         case Work::post_recv:
-            return machine_.post_recv_seconds.value_or(machine_.post_seconds);
+            return machine.post_recv_seconds.value_or(machine.post_seconds);
         case Work::start_large:
-            return machine_.post_seconds + handed(m);
+            return machine.post_seconds + handed(m);
         case Work::take_eager:
-            return machine_.complete_seconds + copied + (inside(m) ? 0 : apart(m, scattered));
+            return machine.complete_seconds + copied + (inside(m) ? 0 : apart(m, scattered));
         case Work::take_put:
-            return machine_.complete_seconds + machine_.post_seconds + machine_.take_put_seconds;
+            return machine.complete_seconds + machine.post_seconds + machine.take_put_seconds;
         case Work::tell_put:
-            return machine_.complete_seconds + machine_.post_seconds;
+            return machine.complete_seconds + machine.post_seconds;
         case Work::finish_recv:
-            return machine_.complete_seconds + (inside(m) ? 0 : apart(m, scattered));
+            return machine.complete_seconds + (inside(m) ? 0 : apart(m, scattered));
         case Work::answer:
-            return machine_.complete_seconds;
+            return machine.complete_seconds;
         default:
             return 0;
     }

@@ -33,6 +33,10 @@ class Protocol {
         return synchronous(index) && !machine_.synchronous_asks &&
                matching_.messages[index].bytes <= machine_.inter_eager;
     }
+    // As operations find it that are left to the MPI library, or those that are not.
+    const SimMachine& machine_for(bool left) const {
+        return left && options_.library ? *options_.library : machine_;
+    }
     double latency(const Matched& m) const {
         return inside(m) ? machine_.intra_latency : machine_.inter_latency;
     }
@@ -43,7 +47,10 @@ class Protocol {
         return credits_ && !m.left && !inside(m) && !put(index);
     }
     // It is written into its receiver's memory.
-    bool put(MessageId index) const { return machine_.puts && matching_.messages[index].direct; }
+    bool put(MessageId index) const {
+        const Matched& m = matching_.messages[index];
+        return m.direct && machine_for(m.left).puts;
+    }
     // Credits::post. Pre: counted.
     bool post(MessageId index, bool oldest) { return credits_->post(index, oldest); }
     // What goes now that message `index` has been sent, in this order.

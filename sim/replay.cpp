@@ -154,7 +154,7 @@ class Replay {
             return cores_.copy(r, protocol_.moved(m), machine_.copy_rate, [this, task] { fetched(task); });
         if (task.work == Work::take_eager && m.bytes > small_copy_bytes) {
             // Out of a buffer that is still in some cache, into memory that the host's ranks share.
-            return cores_.occupy(r, machine_.complete_seconds, [this, r, task] {
+            return cores_.occupy(r, protocol_.machine_for(m.left).complete_seconds, [this, r, task] {
                 cores_.copy(r, protocol_.came_last(message(task.index)), machine_.copy_rate,
                             [this, task] { perform(task); });
             });
@@ -320,7 +320,7 @@ class Replay {
             rank.waited = 0;
             if (act.kind == ActKind::start) {
                 rank.posts = rank.messages.size();
-                cores_.occupy(r, machine_.start_seconds, [] {});
+                cores_.occupy(r, protocol_.machine_for(act.left).start_seconds, [] {});
             }
         }
         if (++rank.act == programs_[r].size()) rank.done = now();

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +51,9 @@ struct ReplayOptions {
     // Messages are sent as Thalweg's engine does over an MPI library: some synchronously, by its credits.
     // Matters where kernels move the bytes.
     bool credits = false;
+    // The machine as operations that are left to the MPI library find it (Act::left): what their messages
+    // take of a core, and whether they ask first. Empty: as the others do.
+    std::optional<SimMachine> library;
     unsigned repeat = 1;  // of how many runs of one operation each schedule is made (variants.h, repeated())
     // What had gone over the same channel before operations of the same kind did, and in which order ranks
     // begin that share cores, drawn from this; 0: nothing, and in theirs.

@@ -159,6 +159,36 @@ TEST(Programs, OperationsStartWaitAndHideWhereTheyStand) {
     EXPECT_NEAR(seconds(machine, Progress::agent), 2 * exchange + 0.25e-3, 1e-7);
 }
 
+TEST(Programs, WhatIsLeftToTheLibraryAsksAndCostsAsTheLibrarysDoes) {
+    // Two megabytes, which the library asks about, and Thalweg does not, whose operations take longer to
+    // start.
+    const auto schedules = stream(1, 2 * mega);
+    Topology topology;
+    std::string why;
+    ASSERT_EQ(Topology::from_text("node:2", topology, why), Status::ok) << why;
+    SimMachine ours = round_machine();
+    ours.inter_eager = UINT64_MAX;
+    ours.start_seconds = 100e-6;
+    const auto seconds = [&](bool left, bool told) {
+        const Program program = {{ActKind::start, 0, 1, 0, left}, {ActKind::wait, 0, 1, 0}};
+        const std::vector<Program> programs(2, program);
+        return in_child(60, std::uint64_t{4} << 30,
+                        [&] {
+                            ReplayOptions options;
+                            if (told) options.library = round_machine();
+                            PointResult result;
+                            result.outcome = replay(schedules, programs, topology, ours, options);
+                            return result;
+                        })
+            .outcome.seconds;
+    };
+    // Started, sent, and copied to its place; or a question, an answer, the bytes, and the notice of the end.
+    const double eager = 100e-6 + 2e-3 + 10e-6 + 2e-6, asked = 2e-3 + 40e-6;
+    EXPECT_NEAR(seconds(false, true), eager, 1e-7);
+    EXPECT_NEAR(seconds(true, false), eager, 1e-7);
+    EXPECT_NEAR(seconds(true, true), asked, 1e-7);
+}
+
 TEST(Replay, AnAgentThatSleptWakesFirst) {
     SimMachine machine = round_machine();
     machine.agent_wake_seconds = 500e-6;
