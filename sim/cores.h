@@ -81,6 +81,14 @@ class Cores {
         at(now() + late, take);
     }
 
+    // Rank r has computed, and looks by itself from now on: whatever it did not look at meanwhile, it did not
+    // sleep.
+    void awake(std::size_t r) {
+        if (!shared_ || ranks_[r].busy) return;
+        asleep_[r] = 0;
+        if (poll_seconds_ > 0) look(r);
+    }
+
     // It is busy with so many bytes, at most `rate` of them per second.
     template <class Then>
     void copy(std::size_t r, std::uint64_t bytes, double rate, Then then) {
@@ -118,6 +126,9 @@ class Cores {
     // It looks for a while whether something has come before it gives up its core.
     void poll(std::size_t r) {
         if (held_[r] == 0 || poll_seconds_ <= 0) return leave(r);
+        look(r);
+    }
+    void look(std::size_t r) {
         const double until = idle_until_[r] = now() + poll_seconds_;
         at(until, [this, r, until] {
             if (ranks_[r].busy || idle_until_[r] != until) return;

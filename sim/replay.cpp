@@ -335,6 +335,7 @@ class Replay {
         at(now() + seconds, [this, r, still] {
             ranks_[r].computing = false;
             ranks_[r].done = now();
+            cores_.awake(r);
             if (still) network_.thaw(static_cast<int>(r));
             work(r);
         });

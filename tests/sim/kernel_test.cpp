@@ -351,5 +351,30 @@ TEST(Kernel, AnOperationItsBytesAndASleepTakeOfACore) {
     EXPECT_NEAR(seconds(), awake, 1e-9);
 }
 
+TEST(Kernel, WhoHasComputedWasNotAsleep) {
+    // Rank 1 gets a message after 110 us. One of three ranks has nothing to do.
+    const auto three = group(3, [](int rank, Builder& builder) {
+        if (rank == 0) builder.send(1, {Buffer::in, 0, piece});
+        if (rank == 1) builder.recv(0, {Buffer::out, 0, piece});
+    });
+    SimMachine machine = kernel_machine();
+    machine.shared_cores = 2;
+    machine.poll_seconds = 1e-6;
+    machine.post_seconds = machine.complete_seconds = 1e-9;
+    machine.naps = true;  // of 15 us
+    machine.look_seconds = 5e-6;
+    const auto seconds = [&](double computed) {
+        ReplayOptions options;
+        options.compute_by_rank = {0, computed, 0};
+        return replayed(three, "node:3", machine, options).seconds;
+    };
+    // It looks at once, or naps from when it has looked for the first time.
+    EXPECT_NEAR(seconds(10e-3), 10e-3, 1e-6);
+    EXPECT_NEAR(seconds(52e-6), 113e-6, 3e-7);
+    machine.naps = false;
+    machine.sleep_seconds = 15e-6;
+    EXPECT_NEAR(seconds(10e-3), 10e-3, 1e-6);
+}
+
 }  // namespace
 }  // namespace thalweg::sim
