@@ -20,8 +20,9 @@
 namespace thalweg {
 
 // By closed forms. Pre: the choice is not refused. A choice without parts on hosts of several ranks is priced
-// as if all ranks of a host sent to other hosts at once: an upper bound, far off where neighbours share a
-// host. The copy of a rank's own contribution into place is not counted: it overlaps.
+// as if all ranks of a host sent to other hosts at once: their bytes one after another, far too many where
+// neighbours share a host, their latencies beside one another, as adapters have them and play() has not. The
+// copy of a rank's own contribution into place is not counted: it overlaps.
 Picoseconds predict(const Choice& choice, const Problem& problem, const Topology& topology,
                     const Machine& machine);
 
