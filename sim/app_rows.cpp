@@ -140,6 +140,13 @@ void run_row(const Request& request, const Topology& topology, AppRow& row) {
                              : std::min(machine.copy_rate, machine.host_copy_rate / per_host);
     const App app = make_app(request.app, row.ranks, row.bytes, sweep);
     row.compute_seconds = app.compute_seconds();
+    if (row.compute_seconds * request.repeat >= longest_seconds) {
+        row.result.outcome.why =
+            "it computes for longer than 53 days, of which no message is told apart: ask for a higher "
+            "--sweep "
+            "or for fewer bytes";
+        return;
+    }
     const Chosen chosen = choices_of(request, app, topology, row);
     row.algorithms = chosen.text;
     if (!chosen.why.empty()) {

@@ -258,6 +258,7 @@ assert row["reason"] == "takes more than 200 MiB", row
 # Of programs and of windows there is no model: where all is too dear there is no answer, and of no point a timeline.
 large = ("--machine", "ib2304", "--ranks", "2304", "--bytes", "8", "--json")
 refused("takes more than 1 s of a processor", "app", "fourier", *large, "--most-seconds", "1", status=1)
+refused("it computes for longer than 53 days", "app", "stencil", "--ranks", "8", "--bytes", "1K", "--sweep", "0.0001B/s", "--json", status=1)
 refused("takes more than 200 MiB", "alltoallv", "--rma", *large, "--most-memory", "200M", status=1)
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder, "t.json")
