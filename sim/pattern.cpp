@@ -21,9 +21,10 @@ Exchange exchange_of(const Pattern& pattern, int rank, bool all_travel) {
     return exchange;
 }
 
-void as_planned(const Pattern& pattern, const Topology& topology, Exchange& exchange) {
+void as_planned(const Pattern& pattern, const Choice& choice, const Topology& topology, Exchange& exchange) {
     exchange.sizes_agree = true;
-    exchange.in_pairs = topology.nodes() > 1 && is_sparse(pattern.traits, pattern.ranks);
+    exchange.in_pairs = (topology.nodes() > 1 && is_sparse(pattern.traits, pattern.ranks)) ||
+                        meets_in_pairs(choice, pattern.traits, topology);
 }
 
 void inform_leader(const Pattern& pattern, int rank, const Topology& topology, Exchange& exchange) {

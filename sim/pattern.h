@@ -28,9 +28,9 @@ inline constexpr int most_ranks_of_pattern = 4096;
 
 // What `rank` exchanges, in the order of its peers. `all_travel`: also those messages that have no bytes.
 Exchange exchange_of(const Pattern& pattern, int rank, bool all_travel);
-// As Thalweg's plans have it: both ends know the bytes of every message, and where most pairs have none,
-// hosts and ranks meet in pairs.
-void as_planned(const Pattern& pattern, const Topology& topology, Exchange& exchange);
+// As Thalweg's plans by `choice` have it: both ends know the bytes of every message, and where most pairs
+// have none, or messages go straight and a pair has none, hosts and ranks meet in pairs.
+void as_planned(const Pattern& pattern, const Choice& choice, const Topology& topology, Exchange& exchange);
 // What messages that travel together need of `rank`'s exchange, as of faces (halo.h).
 void inform_leader(const Pattern& pattern, int rank, const Topology& topology, Exchange& exchange);
 // Fills in `traits`.

@@ -52,7 +52,7 @@ Exchange exchange_of(const Point& point, int rank, const Topology& topology) {
     }
     // Rounds of a library have messages of no bytes as well.
     exchange = exchange_of(*point.pattern, rank, point.native && algorithm == "pairwise");
-    if (!point.native) as_planned(*point.pattern, topology, exchange);
+    if (!point.native) as_planned(*point.pattern, point.choice, topology, exchange);
     if (algorithm == "node_leader") inform_leader(*point.pattern, rank, topology, exchange);
     return exchange;
 }

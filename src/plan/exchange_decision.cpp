@@ -70,8 +70,14 @@ void expect(NonblockingState& state, const CollectiveCall& call, const Traits& t
 Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
                          std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
+    const auto order_by = [&exchange, &state](const Decision& by, const Traits& like) {
+        exchange->in_pairs = by.choice && meets_in_pairs(*by.choice, like, state.topology());
+    };
     if (call.tried != nullptr) {
-        if (call.expected != nullptr) shape.decided_bytes = call.expected->mean_bytes;
+        if (call.expected != nullptr) {
+            shape.decided_bytes = call.expected->mean_bytes;
+            order_by(*call.tried, *call.expected);
+        }
         return *call.tried;
     }
     Traits traits{assumed_pair_bytes, 0};
@@ -86,6 +92,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     if (!decision.choice && !(free && waits_for_nobody)) return decision;
     if (free) {
         expect(state, call, *expected, shape, decision);
+        order_by(decision, *expected);
         return decision;
     }
     if (call.persistent) {

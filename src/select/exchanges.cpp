@@ -46,6 +46,11 @@ bool is_sparse(const Traits& traits, int size) {
 
 bool has_holes(const Traits& traits, int size) { return traits.messages * dense_share <= pairs_of(size); }
 
+bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology) {
+    return topology.nodes() > 1 && choice.algorithm->name == "spread" &&
+           traits.messages < pairs_of(topology.size());
+}
+
 // A rank with few peers is one among neighbours: what rounds and pieces put in order hardly meets, and a
 // library's own messages come close to the wire. In rounds nothing goes where half of the pairs have
 // no message, whatever a table says: who has nothing for the one it meets is a message ahead of it from then
@@ -65,16 +70,15 @@ PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const Nei
         if (!decision.choice) return planned;
         planned.in_pairs = true;
     }
-    if (!traits.sizes_agree) {
-        straight();
-        return planned;
-    }
     const std::string_view name = decision.choice->algorithm->name;
-    if (!asked && name == "pairwise" && traits.unevenness > even)
-        decision = {std::nullopt, "messages of uneven sizes"};
-    else if ((sparse && name == "node_leader") ||
-             (!asked && name == "pairwise" && has_holes(traits, topology.size())))
+    const bool in_rounds = !asked && name == "pairwise";
+    if (!traits.sizes_agree)
         straight();
+    else if (in_rounds && traits.unevenness > even)
+        decision = {std::nullopt, "messages of uneven sizes"};
+    else if ((sparse && name == "node_leader") || (in_rounds && has_holes(traits, topology.size())))
+        straight();
+    if (decision.choice) planned.in_pairs |= meets_in_pairs(*decision.choice, traits, topology);
     return planned;
 }
 

@@ -38,6 +38,10 @@ Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls = 1);
 bool is_sparse(const Traits& traits, int size);
 // Whether so many have none that rounds are upset.
 bool has_holes(const Traits& traits, int size);
+// Whether messages that go straight to their ranks go in the order in which hosts and ranks meet in pairs:
+// where a pair has none. By distance, who has none for the rank it would meet is a message ahead from then
+// on, and two send to one while nobody sends to another.
+bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology);
 
 // How a persistent exchange between all ranks runs.
 struct PlannedExchange {

@@ -56,12 +56,23 @@ TEST(Exchanges, SparseOnesAreDecidedAsNeighboursAre) {
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1000)), (Planned{"native", false}));
     // Not in rounds, which pairs without a message upset; nor where these are half of all.
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 4096)), (Planned{"spread", true}));
-    EXPECT_EQ(planned(of("pairwise"), traits(8, 28, 4096)), (Planned{"spread", false}));
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 28, 4096)), (Planned{"spread", true}));
     EXPECT_EQ(planned(of("pairwise"), traits(8, 29, 4096)), (Planned{"pairwise", false}));
     EXPECT_EQ(planned(of("notify"), traits(8, 56, 1024)), (Planned{"notify", false}));
     // Leaders are told nothing of them; on one host nobody meets in pairs.
     EXPECT_EQ(planned(of("node_leader"), traits(8, 16, 1024), "node:1 core:8"), (Planned{"spread", false}));
     EXPECT_EQ(planned(of("node_leader"), traits(8, 56, 1024)), (Planned{"node_leader", false}));
+}
+
+TEST(Exchanges, StraightOnesMeetInPairsWhereAPairHasNoMessage) {
+    // A square of four hosts: of 12 pairs 8 have one.
+    EXPECT_EQ(planned(of("spread"), traits(4, 8, 64 << 10), "node:4 core:1"), (Planned{"spread", true}));
+    EXPECT_EQ(planned(of("spread"), traits(8, 55, 4096)), (Planned{"spread", true}));
+    EXPECT_EQ(planned(of("spread"), traits(8, 56, 4096)), (Planned{"spread", false}));
+    EXPECT_EQ(planned(of("spread"), traits(8, 29, 4096), "node:1 core:8"), (Planned{"spread", false}));
+    Decision asked = of("spread:in_flight=2");
+    asked.reason = "asked for";
+    EXPECT_EQ(planned(asked, traits(8, 16, 4096)), (Planned{"spread:in_flight=2", true}));
 }
 
 TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
@@ -90,7 +101,7 @@ TEST(Exchanges, NeighboursWhoseMessagesDifferSendAtOnce) {
 TEST(Exchanges, WhatTheEndsDoNotAgreeOnGoesStraight) {
     Traits what = traits(8, 50, 100 << 10, 10, 3);
     what.sizes_agree = false;
-    EXPECT_EQ(planned(of("pairwise"), what), (Planned{"spread", false}));
+    EXPECT_EQ(planned(of("pairwise"), what), (Planned{"spread", true}));
     EXPECT_EQ(planned({std::nullopt, "native is best"}, what), (Planned{"native", false}));
 }
 
