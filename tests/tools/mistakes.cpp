@@ -164,7 +164,9 @@ TEST(mistakes, a_seed_that_is_no_number_is_told_of_in_a_line) {
     for (const char* seed : {"x", "-1"}) {
         const Result said = shell(tool(fmt::format("sim bcast --ranks 8 --bytes 1K --seed={} 2>&1", seed)));
         refused(said, 2,
-                fmt::format("--seed: {} is not valid: expected a whole number such as 64; see `thalweg sim --help`", seed));
+                fmt::format(
+                    "--seed: {} is not valid: expected a whole number such as 64; see `thalweg sim --help`",
+                    seed));
         EXPECT_LT(said.text.size(), 120u);
     }
 }

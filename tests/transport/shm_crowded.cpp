@@ -60,6 +60,21 @@ TEST(Choice, WhereCoresAreShortTheLeastWorkIsTaken) {
     EXPECT_NE(taken(false, 20), &eager) << "who has a core waits for the message alone";
 }
 
+// A longer ring is full less often.
+TEST(Choice, ALongerRingWakesLessOften) {
+    const int size_class = Chooser::class_of(8 * mega);
+    const auto taken = [size_class](std::size_t ring) {
+        CopyRates rates(false, true, ring);
+        for (const Protocol* protocol : {&cma_get, &cma_put})
+            rates.measured(*protocol, size_class, std::size_t{4'000'000'000}, 1, 1);
+        rates.measured(eager, size_class, std::size_t{10'000'000'000}, 1, 1);
+        rates.measured_out_of_ring(size_class, std::size_t{10'000'000'000}, 1);
+        return Chooser().choose(8 * mega, everything, {}, {}, rates, nullptr).protocol;
+    };
+    EXPECT_NE(taken(ring_bytes), &eager);
+    EXPECT_EQ(taken(most_ring_bytes), &eager);
+}
+
 // The processor clock is a call of the system, twice for each. How often copies lose their cores counts
 // nowhere where it is known that there are too few.
 TEST(Choice, WhereCoresAreShortAnywayFewCopiesAreMeasured) {

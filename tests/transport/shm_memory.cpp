@@ -76,6 +76,32 @@ TEST(shm_memory, is_there_when_processes_have_met) {
     }
 }
 
+// Where cores are short each end of a full or empty ring waits for one: rings are longer there, but those of
+// a full host together no larger than elsewhere.
+TEST(shm_memory, of_rings_is_more_where_cores_are_short_and_peers_few) {
+    const auto of_one = [](bool crowded, std::uint32_t peers) {
+        ShmOptions options = options_of(0, true);
+        options.crowded = crowded;
+        options.peers = peers;
+        std::unique_ptr<ShmPort> port, other;
+        std::string why;
+        EXPECT_EQ(ShmPort::open(options, port, why), Status::ok) << why;
+        options.process = 1;
+        EXPECT_EQ(ShmPort::open(options, other, why), Status::ok) << why;
+        const std::size_t alone = memory_of(*port);
+        EXPECT_EQ(other->meet(0, port->address(), why), Status::ok) << why;
+        // What it shares a page with may have that already.
+        const std::size_t pages = 2 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        return (memory_of(*port) - alone + pages) / shm::ring_bytes * shm::ring_bytes;
+    };
+    for (const std::uint32_t peers : {1, 16, 64, 512}) EXPECT_EQ(of_one(false, peers), shm::ring_bytes);
+    EXPECT_EQ(of_one(true, 2), shm::most_ring_bytes);
+    EXPECT_EQ(of_one(true, 16), shm::most_ring_bytes);
+    EXPECT_EQ(of_one(true, 17), shm::most_ring_bytes / 2);
+    EXPECT_EQ(of_one(true, 64), shm::ring_bytes);
+    EXPECT_EQ(of_one(true, 512), shm::ring_bytes);
+}
+
 // Else the kernel reads all of it for that, and gives memory to rings that nobody has touched.
 TEST(shm_memory, is_in_no_core_file) {
     std::unique_ptr<ShmPort> port, other;

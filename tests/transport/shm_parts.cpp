@@ -20,6 +20,16 @@
 namespace thalweg::shm {
 namespace {
 
+struct RingMemory {
+    explicit RingMemory(std::size_t bytes = ring_bytes) : data(bytes) {}
+    Ring ring() { return {&control, data.data(), data.size()}; }
+
+    RingControl control;
+    std::vector<std::byte> data;
+};
+
+void carry_frames(std::size_t bytes);
+
 Frame frame_with(std::uint32_t payload, std::uint64_t number) {
     Frame frame;
     frame.kind = FrameKind::eager;
@@ -29,9 +39,19 @@ Frame frame_with(std::uint32_t payload, std::uint64_t number) {
 }
 
 TEST(Ring, FramesComeOutAsTheyWentInRoundAfterRound) {
-    const auto ring = std::make_unique<Ring>();
-    RingWriter writer(*ring);
-    RingReader reader(*ring);
+    for (const std::size_t bytes : {ring_bytes, 2 * ring_bytes, most_ring_bytes}) {
+        EXPECT_TRUE(is_length_of_ring(bytes));
+        carry_frames(bytes);
+    }
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{ring_bytes / 2},
+                                      std::uint64_t{3 * ring_bytes}, std::uint64_t{2 * most_ring_bytes}})
+        EXPECT_FALSE(is_length_of_ring(bytes));
+}
+
+void carry_frames(std::size_t bytes) {
+    const auto ring = std::make_unique<RingMemory>(bytes);
+    RingWriter writer(ring->ring());
+    RingReader reader(ring->ring());
     std::vector<std::byte> payload(payload_bytes);
     for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 7);
     std::uint64_t written = 0, taken = 0, full = 0;
@@ -56,9 +76,9 @@ TEST(Ring, FramesComeOutAsTheyWentInRoundAfterRound) {
 }
 
 TEST(Ring, TheWriterHearsOfSpaceOnlyWhenItAsked) {
-    const auto ring = std::make_unique<Ring>();
-    RingWriter writer(*ring);
-    RingReader reader(*ring);
+    const auto ring = std::make_unique<RingMemory>();
+    RingWriter writer(ring->ring());
+    RingReader reader(ring->ring());
     EXPECT_TRUE(writer.want_space());
     std::vector<std::byte> payload(payload_bytes);
     EXPECT_TRUE(reader.space_wanted());
@@ -74,20 +94,20 @@ TEST(Ring, NumbersThatMakeNoSenseAreNotBelieved) {
     Frame frame;
     const std::byte* payload = nullptr;
     for (const std::uint64_t tail : {std::uint64_t{1}, std::uint64_t{ring_bytes} + 64, ~std::uint64_t{0}}) {
-        const auto ring = std::make_unique<Ring>();
-        RingReader reader(*ring);
+        const auto ring = std::make_unique<RingMemory>();
+        RingReader reader(ring->ring());
         ring->control.tail.store(tail);
         EXPECT_EQ(reader.front(frame, payload), Read::nonsense) << tail;
     }
-    const auto ring = std::make_unique<Ring>();
-    RingReader reader(*ring);
+    const auto ring = std::make_unique<RingMemory>();
+    RingReader reader(ring->ring());
     const Frame longer = frame_with(65, 0);  // than what was written
-    std::memcpy(ring->data, &longer, sizeof longer);
+    std::memcpy(ring->data.data(), &longer, sizeof longer);
     ring->control.tail.store(128);
     EXPECT_EQ(reader.front(frame, payload), Read::nonsense);
     // A skip at the very beginning would never end.
     const Frame skip;
-    std::memcpy(ring->data, &skip, sizeof skip);
+    std::memcpy(ring->data.data(), &skip, sizeof skip);
     EXPECT_EQ(reader.front(frame, payload), Read::nonsense);
 }
 

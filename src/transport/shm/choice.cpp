@@ -36,8 +36,8 @@ struct Candidate {
 };
 
 Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& receiver, const Load& sender,
-                    double rate, bool spins) {
-    const double hears_s = spins ? poll_s : wake_up_s;
+                    double rate, const CopyRates& rates) {
+    const double hears_s = rates.spins() ? poll_s : wake_up_s;
     Candidate found;
     found.share = protocol.receivers_share(bytes, receiver, sender);
     const auto pulled = static_cast<double>(receiver.copy_bytes + found.share);
@@ -49,7 +49,7 @@ Candidate candidate(const Protocol& protocol, std::uint64_t bytes, const Load& r
     }
     found.work_s = static_cast<double>(bytes) / rate;
     if (&protocol == &eager) {
-        const double rings = static_cast<double>(bytes / ring_bytes) * 2;
+        const double rings = static_cast<double>(bytes / rates.ring_bytes()) * 2;
         found.sleeps += rings;
         found.copies_s += rings * hears_s;
     }
@@ -195,8 +195,8 @@ Decision Chooser::choose(std::uint64_t bytes, const Reach& reach, const Load& re
     for (std::size_t i = 0; i < protocols.size(); ++i) {
         const Protocol& protocol = *protocols[i];
         if (!protocol.usable(reach)) continue;
-        candidates[i] = candidate(protocol, bytes, receiver, sender, rates.bytes_per_s(protocol, size_class),
-                                  rates.spins());
+        candidates[i] =
+            candidate(protocol, bytes, receiver, sender, rates.bytes_per_s(protocol, size_class), rates);
         const bool shared = candidates[i].share != 0 && candidates[i].share != bytes;
         // Copying together is worth it only for what takes a while; and not when both ends have something
         // better to do, because it stirs two processes for what is hidden anyway.

@@ -35,9 +35,12 @@ int size_class_of(std::uint64_t bytes);
 // How fast one process copies by each protocol, as measured on this host: shared by all choosers of a port.
 class CopyRates {
   public:
-    // spins: whoever waits polls meanwhile, and nobody has to be woken. crowded: as ShmOptions.
-    explicit CopyRates(bool spins = false, bool crowded = false) : spins_(spins), crowded_(crowded) {}
+    // spins: whoever waits polls meanwhile, and nobody has to be woken. crowded: as ShmOptions. ring_bytes:
+    // what a ring holds before its ends wait for each other.
+    explicit CopyRates(bool spins = false, bool crowded = false, std::size_t ring_bytes = shm::ring_bytes)
+        : spins_(spins), crowded_(crowded), ring_bytes_(ring_bytes) {}
     bool spins() const { return spins_; }
+    std::size_t ring_bytes() const { return ring_bytes_; }
     // How much of a message's cost is the work that it makes: 0 to 1.
     double shortage() const;
 
@@ -73,6 +76,7 @@ class CopyRates {
     std::array<std::array<Rate, protocols.size()>, size_classes> rates_;
     std::array<Rate, size_classes> out_of_ring_;
     bool spins_, crowded_;
+    std::size_t ring_bytes_;
     double seconds_ = 0, core_seconds_ = 0;  // of one chunk, of late
     double scarcity_ = 0;                    // as these say
     std::uint64_t chunks_ = 0, asked_ = 0;

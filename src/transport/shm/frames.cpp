@@ -93,7 +93,7 @@ bool ShmPort::Impl::flush(Peer& peer) {
 
 Peer* ShmPort::Impl::sender_of(std::uint32_t ring) {
     if (by_ring_[ring] != nullptr) return by_ring_[ring];
-    const shm::RingControl& control = segment_.ring(ring).control;
+    const shm::RingControl& control = *segment_.ring(ring).control;
     const std::uint64_t sender = control.sender.load(std::memory_order_acquire);
     Peer* const peer = sender == 0 ? nullptr : find(static_cast<std::uint32_t>(sender - 1));
     if (peer == nullptr || peer->heard) return nullptr;

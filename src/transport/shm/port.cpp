@@ -52,6 +52,15 @@ ShmPort::Impl::Driver::Driver(Impl& port) : port_(port) {
 
 bool ShmPort::Impl::in_child() const { return forks.load(std::memory_order_relaxed) != forks_at_birth_; }
 
+// Where processes share cores each end of a ring waits for a core whenever it is full or empty: how often
+// follows from its length. All of a segment's together take no more than those of 64 peers that have cores.
+std::size_t ShmPort::Impl::length_of_rings(const ShmOptions& options) {
+    constexpr std::size_t most_of_all = 64 * shm::ring_bytes;
+    std::size_t bytes = options.crowded ? shm::most_ring_bytes : shm::ring_bytes;
+    while (bytes > shm::ring_bytes && options.peers * bytes > most_of_all) bytes /= 2;
+    return bytes;
+}
+
 Status ShmPort::Impl::start(std::string& why) {
     count_forks();
     forks_at_birth_ = forks.load(std::memory_order_relaxed);
@@ -64,8 +73,8 @@ Status ShmPort::Impl::start(std::string& why) {
     options_.eager_bytes = std::min(options_.eager_bytes, shm::payload_bytes);
     options_.chunk_bytes = std::max<std::size_t>(options_.chunk_bytes, 4096);
     options_.longest_chunk_bytes = std::max(options_.longest_chunk_bytes, options_.chunk_bytes);
-    const Status created =
-        segment_.create(options_.process, options_.peers, options_.arena_bytes, why, options_.takes_memory);
+    const Status created = segment_.create(options_.process, options_.peers, length_of_rings(options_),
+                                           options_.arena_bytes, why, options_.takes_memory);
     if (failed(created)) return created;
     address_ = segment_.address();
     by_ring_.resize(options_.peers);

@@ -179,8 +179,12 @@ class ShmPort::Impl {
         Impl& port_;
     };
 
-    explicit Impl(const ShmOptions& options) : options_(options), rates_(options.spins, options.crowded) {}
+    explicit Impl(const ShmOptions& options)
+        : options_(options), rates_(options.spins, options.crowded, length_of_rings(options)) {}
     ~Impl();
+
+    // Bytes of each of its rings.
+    static std::size_t length_of_rings(const ShmOptions& options);
 
     Status start(std::string& why);
     Status meet(std::uint32_t process, std::span<const std::byte> address, std::string& why);

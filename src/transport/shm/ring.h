@@ -13,18 +13,18 @@ inline constexpr std::size_t rounded(std::size_t bytes) {
 }
 
 // Looks at every page, once: what comes through the ring then waits for none of them, and is timed without.
-inline void touch(const Ring* ring, bool& touched) {
-    if (touched || ring == nullptr) return;
+inline void touch(const Ring& ring, bool& touched) {
+    if (touched || ring.data == nullptr) return;
     touched = true;
     constexpr std::size_t page_bytes = 4096;
-    for (std::size_t at = 0; at < ring_bytes; at += page_bytes)
-        (void)*static_cast<const volatile std::byte*>(ring->data + at);
+    for (std::size_t at = 0; at < ring.bytes; at += page_bytes)
+        (void)*static_cast<const volatile std::byte*>(ring.data + at);
 }
 
 class RingWriter {
   public:
     RingWriter() = default;
-    explicit RingWriter(Ring& ring) : ring_(&ring) {}
+    explicit RingWriter(const Ring& ring) : ring_(ring) {}
 
     // Writes a frame and `frame.payload` bytes of `payload` (null where it has none) behind it. False: no
     // room now. Pre: frame.payload <= payload_bytes.
@@ -39,26 +39,26 @@ class RingWriter {
     // The same in two steps: where the payload belongs, null where there is no room now; then publish().
     std::byte* reserve(const Frame& frame) {
         const std::size_t needed = frame_bytes + rounded(frame.payload);
-        const std::size_t at = tail_ % ring_bytes;
-        const std::size_t skipped = ring_bytes - at < needed ? ring_bytes - at : 0;
+        const std::size_t at = tail_ & (ring_.bytes - 1);
+        const std::size_t skipped = ring_.bytes - at < needed ? ring_.bytes - at : 0;
         if (!has_room(skipped + needed)) return nullptr;
         if (skipped != 0) {
             const Frame skip{};
-            std::memcpy(ring_->data + at, &skip, frame_bytes);
+            std::memcpy(ring_.data + at, &skip, frame_bytes);
             tail_ += skipped;
         }
-        std::byte* const place = ring_->data + tail_ % ring_bytes;
+        std::byte* const place = ring_.data + (tail_ & (ring_.bytes - 1));
         std::memcpy(place, &frame, frame_bytes);
         tail_ += needed;
         return place + frame_bytes;
     }
     // Release: whoever reads this tail sees the frame.
-    void publish() { ring_->control.tail.store(tail_, std::memory_order_release); }
+    void publish() { ring_.control->tail.store(tail_, std::memory_order_release); }
 
     // Asks for a ring of the bell when there is room for the largest frame. True: there is room already.
     bool want_space() {
         // Release: who reads this sees that somebody sleeps, which was said before.
-        ring_->control.wants_space.store(1, std::memory_order_release);
+        ring_.control->wants_space.store(1, std::memory_order_release);
         // The reader takes frames out and then looks at wants_space; we set it and then look at the head: one
         // of us sees the other.
         std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -69,14 +69,14 @@ class RingWriter {
 
   private:
     bool has_room(std::size_t bytes) {
-        if (bytes <= ring_bytes - (tail_ - head_)) return true;
+        if (bytes <= ring_.bytes - (tail_ - head_)) return true;
         // Acquire: what the reader took out may be overwritten.
-        const std::uint64_t head = ring_->control.head.load(std::memory_order_acquire);
+        const std::uint64_t head = ring_.control->head.load(std::memory_order_acquire);
         if (head - head_ <= tail_ - head_) head_ = head;
-        return bytes <= ring_bytes - (tail_ - head_);
+        return bytes <= ring_.bytes - (tail_ - head_);
     }
 
-    Ring* ring_ = nullptr;
+    Ring ring_;
     std::uint64_t tail_ = 0, head_ = 0;  // ours; and the reader's as last seen
     bool touched_ = false;
 };
@@ -86,26 +86,26 @@ enum class Read : std::uint8_t { nothing, frame, nonsense };
 class RingReader {
   public:
     RingReader() = default;
-    explicit RingReader(Ring& ring) : ring_(&ring) {}
+    explicit RingReader(const Ring& ring) : ring_(ring) {}
 
     // The oldest frame, copied, and where its payload lies until pop().
     Read front(Frame& frame, const std::byte*& payload) {
         for (;;) {
-            const std::uint64_t tail = ring_->control.tail.load(std::memory_order_acquire);
+            const std::uint64_t tail = ring_.control->tail.load(std::memory_order_acquire);
             const std::uint64_t filled = tail - head_;
             if (filled == 0) return Read::nothing;
-            const std::size_t at = head_ % ring_bytes;
-            if (filled > ring_bytes || filled % frame_bytes != 0) return Read::nonsense;
-            std::memcpy(&frame, ring_->data + at, frame_bytes);
+            const std::size_t at = head_ & (ring_.bytes - 1);
+            if (filled > ring_.bytes || filled % frame_bytes != 0) return Read::nonsense;
+            std::memcpy(&frame, ring_.data + at, frame_bytes);
             if (frame.kind == FrameKind::skip) {
-                if (at == 0 || ring_bytes - at > filled) return Read::nonsense;
-                advance(ring_bytes - at);
+                if (at == 0 || ring_.bytes - at > filled) return Read::nonsense;
+                advance(ring_.bytes - at);
                 continue;
             }
             taken_ = frame_bytes + rounded(frame.payload);
-            if (frame.payload > payload_bytes || taken_ > filled || taken_ > ring_bytes - at)
+            if (frame.payload > payload_bytes || taken_ > filled || taken_ > ring_.bytes - at)
                 return Read::nonsense;
-            payload = ring_->data + at + frame_bytes;
+            payload = ring_.data + at + frame_bytes;
             return Read::frame;
         }
     }
@@ -115,8 +115,8 @@ class RingReader {
     // The writer waits for space and shall be rung; after some pops.
     bool space_wanted() {
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        if (ring_->control.wants_space.load(std::memory_order_relaxed) == 0) return false;
-        return ring_->control.wants_space.exchange(0, std::memory_order_acquire) != 0;
+        if (ring_.control->wants_space.load(std::memory_order_relaxed) == 0) return false;
+        return ring_.control->wants_space.exchange(0, std::memory_order_acquire) != 0;
     }
 
     void touch() { shm::touch(ring_, touched_); }
@@ -125,10 +125,10 @@ class RingReader {
     void advance(std::size_t bytes) {
         head_ += bytes;
         // Release: our reads of the frame come before the writer's reuse of its place.
-        ring_->control.head.store(head_, std::memory_order_release);
+        ring_.control->head.store(head_, std::memory_order_release);
     }
 
-    Ring* ring_ = nullptr;
+    Ring ring_;
     std::uint64_t head_ = 0;
     std::size_t taken_ = 0;
     bool touched_ = false;

@@ -22,18 +22,27 @@ std::size_t up_to_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / p
 
 std::size_t rings_begin() { return up_to_pages(sizeof(Header)); }
 
-std::size_t ring_begin(std::uint32_t number) { return rings_begin() + number * sizeof(Ring); }
+std::size_t whole_ring(std::size_t ring_bytes) { return sizeof(RingControl) + ring_bytes; }
 
-std::size_t segment_bytes(std::uint32_t rings, std::size_t arena_bytes) {
-    return up_to_pages(rings_begin() + rings * sizeof(Ring)) + arena_bytes;
+std::size_t ring_begin(std::uint32_t number, std::size_t ring_bytes) {
+    return rings_begin() + number * whole_ring(ring_bytes);
+}
+
+std::size_t segment_bytes(std::uint32_t rings, std::size_t ring_bytes, std::size_t arena_bytes) {
+    return up_to_pages(ring_begin(rings, ring_bytes)) + arena_bytes;
+}
+
+Ring ring_of(const Mapping& mapping, std::uint32_t number, std::size_t ring_bytes) {
+    std::byte* const begin = mapping.base() + ring_begin(number, ring_bytes);
+    return {reinterpret_cast<RingControl*>(begin), begin + sizeof(RingControl), ring_bytes};
 }
 
 // All but the rings' data: what others touch before they have claimed one.
-bool give_common_memory(int file, std::uint32_t rings, std::size_t arena_bytes) {
+bool give_common_memory(int file, std::uint32_t rings, std::size_t ring_bytes, std::size_t arena_bytes) {
     bool given = give_memory(file, 0, rings_begin());
     for (std::uint32_t ring = 0; given && ring < rings; ++ring)
-        given = give_memory(file, ring_begin(ring) + offsetof(Ring, control), sizeof(RingControl));
-    return given && give_memory(file, segment_bytes(rings, 0), arena_bytes);
+        given = give_memory(file, ring_begin(ring, ring_bytes), sizeof(RingControl));
+    return given && give_memory(file, segment_bytes(rings, ring_bytes, 0), arena_bytes);
 }
 
 // A core file has no use for them, and reading rings that nobody has touched would give these their memory.
@@ -49,8 +58,8 @@ void ring(int descriptor) {
 
 }  // namespace
 
-Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes,
-                          std::string& why, bool takes_memory) {
+Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_t ring_bytes,
+                          std::size_t arena_bytes, std::string& why, bool takes_memory) {
     const auto refuse = [&](const char* what) {
         why = refused(what);
         return errno == ENOMEM || errno == ENOSPC ? Status::out_of_memory : Status::unsupported;
@@ -60,19 +69,21 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
     memory_ = anonymous_file();
     if (!memory_) return refuse("memfd_create");
     arena_bytes_ = up_to_pages(arena_bytes);
-    const std::size_t bytes = segment_bytes(rings, arena_bytes_);
+    const std::size_t bytes = segment_bytes(rings, ring_bytes, arena_bytes_);
     if (!files_may_have(bytes)) {
         errno = EFBIG;
         return refuse("the limit on the size of files");
     }
     if (ftruncate(memory_.get(), static_cast<off_t>(bytes)) != 0) return refuse("ftruncate");
-    if (takes_memory && !give_common_memory(memory_.get(), rings, arena_bytes_)) return refuse("fallocate");
+    if (takes_memory && !give_common_memory(memory_.get(), rings, ring_bytes, arena_bytes_))
+        return refuse("fallocate");
     if (!seal_length(memory_.get())) return refuse("sealing shared memory");
     void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
     if (base == MAP_FAILED) return refuse("mmap");
     mapping_ = Mapping(base, bytes);
     keep_out_of_core_files(base, bytes);
     rings_ = rings;
+    ring_bytes_ = ring_bytes;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return refuse("pipe2");
     bell_out_ = Descriptor(ends[0]);
@@ -89,15 +100,14 @@ Status OwnSegment::create(std::uint32_t process, std::uint32_t rings, std::size_
     header->nonce = address_.nonce;
     header->process = process;
     header->rings = rings;
+    header->ring_bytes = ring_bytes;
     header->arena_bytes = arena_bytes_;
     header->magic = magic;
     return Status::ok;
 }
 
 // New memory of the kernel's is zero, which is how a ring begins.
-Ring& OwnSegment::ring(std::uint32_t number) const {
-    return reinterpret_cast<Ring*>(mapping_.base() + rings_begin())[number];
-}
+Ring OwnSegment::ring(std::uint32_t number) const { return ring_of(mapping_, number, ring_bytes_); }
 
 void OwnSegment::ring_bell() const { shm::ring(bell_in_.get()); }
 
@@ -147,13 +157,14 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
     }
     mapping_ = Mapping(base, bytes);
     keep_out_of_core_files(base, bytes);
-    const std::uint64_t rings = header().rings, arena = header().arena_bytes;
+    const std::uint64_t rings = header().rings, each = header().ring_bytes, arena = header().arena_bytes;
     if (header().magic != magic || header().nonce != address.nonce || rings > most_rings || arena > bytes ||
-        segment_bytes(static_cast<std::uint32_t>(rings), arena) != bytes) {
+        !is_length_of_ring(each) || segment_bytes(static_cast<std::uint32_t>(rings), each, arena) != bytes) {
         why = "its shared memory is none of ours";
         return Status::mismatch;
     }
     rings_ = static_cast<std::uint32_t>(rings);
+    ring_bytes_ = each;
     arena_bytes_ = arena;
     remote_header_ = address.header;
     own_nonce_ = own.nonce;
@@ -161,7 +172,8 @@ Status PeerSegment::attach(const Address& address, const Address& own, bool may_
     const Status claimed = claim(own.process);
     if (failed(claimed)) {
         why = "all rings of its shared memory are taken";
-    } else if (takes_memory && !give_memory(memory.get(), ring_begin(ring_), sizeof(Ring))) {
+    } else if (takes_memory &&
+               !give_memory(memory.get(), ring_begin(ring_, ring_bytes_), whole_ring(ring_bytes_))) {
         give_ring_back();
         why = refused("fallocate");
         return Status::out_of_memory;
@@ -184,15 +196,14 @@ void PeerSegment::probe() {
 
 void PeerSegment::try_again() {
     probe();
-    RingControl& control = ring().control;
+    RingControl& control = *ring().control;
     control.sender_reads.store(reads_, std::memory_order_relaxed);
     control.sender_writes.store(writes_, std::memory_order_relaxed);
 }
 
 Status PeerSegment::claim(std::uint32_t process) {
-    Ring* const all = reinterpret_cast<Ring*>(mapping_.base() + rings_begin());
     for (ring_ = 0; ring_ < rings_; ++ring_) {
-        RingControl& control = all[ring_].control;
+        RingControl& control = *ring().control;
         std::uint64_t sender = 0;
         if (!control.sender.compare_exchange_strong(sender, std::uint64_t{process} + 1)) continue;
         control.sender_reads.store(reads_, std::memory_order_relaxed);
@@ -202,7 +213,7 @@ Status PeerSegment::claim(std::uint32_t process) {
     return Status::out_of_memory;
 }
 
-Ring& PeerSegment::ring() const { return reinterpret_cast<Ring*>(mapping_.base() + rings_begin())[ring_]; }
+Ring PeerSegment::ring() const { return ring_of(mapping_, ring_, ring_bytes_); }
 
 const std::byte* PeerSegment::arena(std::uint64_t offset, std::uint64_t bytes) const {
     if (bytes > arena_bytes_ || offset > arena_bytes_ - bytes) return nullptr;

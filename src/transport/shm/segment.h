@@ -31,12 +31,13 @@ class OwnSegment {
   public:
     // Errors, with a sentence in `why`: unsupported (the system refuses), out_of_memory. `takes_memory`: now,
     // for all but the rings, which have theirs when they are claimed; else as it is touched.
-    Status create(std::uint32_t process, std::uint32_t rings, std::size_t arena_bytes, std::string& why,
-                  bool takes_memory = false);
+    // Pre: is_length_of_ring(ring_bytes).
+    Status create(std::uint32_t process, std::uint32_t rings, std::size_t ring_bytes, std::size_t arena_bytes,
+                  std::string& why, bool takes_memory = false);
 
     Address address() const { return address_; }
     Header& header() const { return *reinterpret_cast<Header*>(mapping_.base()); }
-    Ring& ring(std::uint32_t number) const;
+    Ring ring(std::uint32_t number) const;
     std::uint32_t rings() const { return rings_; }
     std::byte* arena() const { return mapping_.base() + mapping_.bytes() - arena_bytes_; }
     std::size_t arena_bytes() const { return arena_bytes_; }
@@ -51,7 +52,7 @@ class OwnSegment {
     Descriptor memory_, bell_out_, bell_in_;
     Mapping mapping_;
     std::uint32_t rings_ = 0;
-    std::size_t arena_bytes_ = 0;
+    std::size_t ring_bytes_ = 0, arena_bytes_ = 0;
     Address address_;
 };
 
@@ -68,10 +69,10 @@ class PeerSegment {
 
     Header& header() const { return *reinterpret_cast<Header*>(mapping_.base()); }
     // The one that this process writes to.
-    Ring& ring() const;
+    Ring ring() const;
     std::uint32_t ring_number() const { return ring_; }
     // Pre: nothing was written there. Of an attached segment that is not used after all.
-    void give_ring_back() const { ring().control.sender.store(0, std::memory_order_release); }
+    void give_ring_back() const { ring().control->sender.store(0, std::memory_order_release); }
     // `bytes` bytes of the arena's at `offset`; null where they are not all inside.
     const std::byte* arena(std::uint64_t offset, std::uint64_t bytes) const;
     bool reads() const { return reads_; }
@@ -91,7 +92,7 @@ class PeerSegment {
     Mapping mapping_;
     pid_t pid_ = 0;
     std::uint32_t rings_ = 0, ring_ = 0;
-    std::size_t arena_bytes_ = 0;
+    std::size_t ring_bytes_ = 0, arena_bytes_ = 0;
     bool reads_ = false, writes_ = false;
     std::uint64_t remote_header_ = 0;  // where its owner has it
     std::uint64_t own_nonce_ = 0;

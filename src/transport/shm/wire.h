@@ -8,14 +8,19 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 namespace thalweg::shm {
 
-inline constexpr std::uint64_t magic = 0x7468616c77656706u;  // its last byte counts versions of this layout
+inline constexpr std::uint64_t magic = 0x7468616c77656707u;  // its last byte counts versions of this layout
 inline constexpr std::size_t frame_bytes = 64;
-inline constexpr std::size_t ring_bytes = 128 * 1024;
+// What a ring holds, and the most that it does where its ends wait for a core rather than for each other.
+inline constexpr std::size_t ring_bytes = 128 * 1024, most_ring_bytes = 512 * 1024;
+constexpr bool is_length_of_ring(std::uint64_t bytes) {
+    return bytes >= ring_bytes && bytes <= most_ring_bytes && std::has_single_bit(bytes);
+}
 // The most that one frame carries: several fit into a ring, so that copying in and copying out overlap.
 inline constexpr std::size_t payload_bytes = 32 * 1024;
 // And of a message that is carried in pieces.
@@ -79,16 +84,18 @@ struct RingControl {
     alignas(64) std::atomic<std::uint64_t> head{0};
 };
 
+// Where one lies; its data are behind its control.
 struct Ring {
-    RingControl control;
-    alignas(64) std::byte data[ring_bytes];
+    RingControl* control = nullptr;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;  // of the data
 };
 
 struct Header {
     std::uint64_t magic = 0;
     std::uint64_t nonce = 0;  // of this process, this time
     std::uint64_t process = 0;
-    std::uint64_t rings = 0;
+    std::uint64_t rings = 0, ring_bytes = 0;  // of the data of each
     std::uint64_t arena_bytes = 0;
     std::uint64_t probed = 0;  // what a peer writes to find out that it can
     // Someone sleeps on the owner's descriptor: who writes a frame takes this and rings the bell.

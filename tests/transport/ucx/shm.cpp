@@ -217,19 +217,24 @@ UCX_CASE(nonsense) {
         std::string why;
         REQUIRE(segment.attach(address, own, true, why) == Status::ok);
         // The ring that rank 0 reads is the first that was claimed.
-        auto* const rings = reinterpret_cast<shm::Ring*>(reinterpret_cast<std::byte*>(&segment.ring()) -
-                                                         segment.ring_number() * sizeof(shm::Ring));
+        const shm::Ring own_ring = segment.ring();
+        const std::size_t whole = sizeof(shm::RingControl) + own_ring.bytes;
+        std::byte* const rings =
+            reinterpret_cast<std::byte*>(own_ring.control) - segment.ring_number() * whole;
+        const auto control = [&](std::uint32_t number) {
+            return reinterpret_cast<shm::RingControl*>(rings + number * whole);
+        };
         std::uint32_t number = 0;
-        while (rings[number].control.sender.load() != 2) ++number;
-        shm::Ring& ring = rings[number];
+        while (control(number)->sender.load() != 2) ++number;
+        std::byte* const data = rings + number * whole + sizeof(shm::RingControl);
         shm::Frame frame;
         frame.kind = kind == 1   ? static_cast<shm::FrameKind>(77)
                      : kind == 5 ? shm::FrameKind::ready  // with a payload
                                  : shm::FrameKind::eager;
         frame.payload = kind == 2 ? 1u << 30 : 4;
         frame.bytes = kind == 3 ? 1u << 20 : 4;
-        std::memcpy(ring.data, &frame, sizeof frame);
-        ring.control.tail.store(kind == 0 ? ~0ull / 2 : kind == 4 ? 100 : 128);
+        std::memcpy(data, &frame, sizeof frame);
+        control(number)->tail.store(kind == 0 ? ~0ull / 2 : kind == 4 ? 100 : 128);
         segment.header().written[number / 64].fetch_or(std::uint64_t{1} << number % 64);
         segment.ring_bell();
     }
