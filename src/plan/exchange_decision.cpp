@@ -108,6 +108,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
         inform_leaders(call.comm, shape.letters, state.rank(), state.topology(), *exchange))
         return decision;
     decision.choice = standard_choice(*find_algorithm(call.collective, straight_name));
+    if (call.persistent) order_by(decision, traits);
     return decision;
 }
 

@@ -23,8 +23,8 @@ bool ExchangeView::repeatable() const {
 
 bool ExchangeView::operator==(const ExchangeKey& key) const {
     return key.kind == call.kind && key.send == call.send && key.receive == call.receive &&
-           key.generation == generation && key.slot_bytes == slot_bytes && key.letters == shape.letters &&
-           key.choice == choice;
+           key.generation == generation && key.slot_bytes == slot_bytes && key.in_pairs == in_pairs &&
+           key.letters == shape.letters && key.choice == choice;
 }
 
 std::unique_ptr<Ongoing> take_kept(const std::shared_ptr<Lane>& lane, const ExchangeView& view) {

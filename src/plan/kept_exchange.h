@@ -24,6 +24,7 @@ struct ExchangeKey {
     Letters letters;
     Choice choice;
     std::uint64_t slot_bytes = 0;  // Exchange's
+    bool in_pairs = false;         // Exchange's: what the ranks know of the calls may change it
     std::uint32_t generation = 0;  // of the settings that chose it
 };
 
@@ -33,6 +34,7 @@ struct ExchangeView {
     const CallShape& shape;
     const Choice& choice;
     std::uint64_t slot_bytes;
+    bool in_pairs;
     std::uint32_t generation;
 
     // Whether calls like it can be told from others. Not persistent ones, which are kept by the program.
@@ -40,7 +42,7 @@ struct ExchangeView {
     bool operator==(const ExchangeKey& key) const;
     // Throws std::bad_alloc.
     ExchangeKey key() const {
-        return {call.kind, call.send, call.receive, shape.letters, choice, slot_bytes, generation};
+        return {call.kind, call.send, call.receive, shape.letters, choice, slot_bytes, in_pairs, generation};
     }
 };
 

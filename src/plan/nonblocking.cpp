@@ -294,7 +294,8 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
         send_whole(decision, call.neighbours);
     std::shared_ptr<const ExchangeKey> kept_as;
     const std::uint64_t slot_bytes = exchange ? exchange->slot_bytes : 0;
-    if (const ExchangeView view{call, shape, *decision.choice, slot_bytes, state.generation()};
+    const bool in_pairs = exchange && exchange->in_pairs;
+    if (const ExchangeView view{call, shape, *decision.choice, slot_bytes, in_pairs, state.generation()};
         view.repeatable()) {
         if (std::unique_ptr<Ongoing> kept = take_kept(lane, view)) {
             note_accelerated(to_text(*decision.choice), decision.reason, shape.bytes,

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -96,10 +97,19 @@ TEST(shm_memory, of_rings_is_more_where_cores_are_short_and_peers_few) {
     };
     for (const std::uint32_t peers : {1, 16, 64, 512}) EXPECT_EQ(of_one(false, peers), shm::ring_bytes);
     EXPECT_EQ(of_one(true, 2), shm::most_ring_bytes);
-    EXPECT_EQ(of_one(true, 16), shm::most_ring_bytes);
-    EXPECT_EQ(of_one(true, 17), shm::most_ring_bytes / 2);
-    EXPECT_EQ(of_one(true, 64), shm::ring_bytes);
+    EXPECT_EQ(of_one(true, 8), shm::most_ring_bytes);
+    EXPECT_EQ(of_one(true, 9), shm::most_ring_bytes / 2);
+    EXPECT_EQ(of_one(true, 17), shm::ring_bytes);
     EXPECT_EQ(of_one(true, 512), shm::ring_bytes);
+    // No host's memory is given up for longer ones.
+    rlimit before = {};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    rlimit few = before;
+    few.rlim_cur = (1 << 20) + (128 << 10);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &few), 0);
+    EXPECT_EQ(of_one(true, 2), shm::most_ring_bytes / 2);
+    EXPECT_EQ(of_one(true, 4), shm::ring_bytes);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 // Else the kernel reads all of it for that, and gives memory to rings that nobody has touched.

@@ -55,7 +55,7 @@ class EarlyRoom {
 
   private:
     static constexpr std::size_t least_bytes = 64;
-    // Of each size, kept beyond what is expected: as much as a ring holds.
+    // Of each size, kept beyond what is expected: as much as the shortest ring holds.
     static constexpr std::size_t spare_bytes = ring_bytes;
 
     struct Free {

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/shared_memory.h"
 #include "transport/shm/channel.h"
 
 namespace thalweg {
@@ -53,11 +54,17 @@ ShmPort::Impl::Driver::Driver(Impl& port) : port_(port) {
 bool ShmPort::Impl::in_child() const { return forks.load(std::memory_order_relaxed) != forks_at_birth_; }
 
 // Where processes share cores each end of a ring waits for a core whenever it is full or empty: how often
-// follows from its length. All of a segment's together take no more than those of 64 peers that have cores.
+// follows from its length. All of a segment's together take no more than 32 of the shortest, and no host's
+// memory is given up for longer ones: of each peer a segment like the own one is mapped.
 std::size_t ShmPort::Impl::length_of_rings(const ShmOptions& options) {
-    constexpr std::size_t most_of_all = 64 * shm::ring_bytes;
+    constexpr std::size_t most_of_all = 32 * shm::ring_bytes;
+    const auto fits = [&options](std::size_t bytes) {
+        const std::size_t all = options.peers * bytes, segment = 2 * all + options.arena_bytes;
+        return all <= most_of_all && files_may_have(segment) &&
+               options.peers * segment <= address_space_left() / 2;
+    };
     std::size_t bytes = options.crowded ? shm::most_ring_bytes : shm::ring_bytes;
-    while (bytes > shm::ring_bytes && options.peers * bytes > most_of_all) bytes /= 2;
+    while (bytes > shm::ring_bytes && !fits(bytes)) bytes /= 2;
     return bytes;
 }
 

@@ -180,7 +180,9 @@ class ShmPort::Impl {
     };
 
     explicit Impl(const ShmOptions& options)
-        : options_(options), rates_(options.spins, options.crowded, length_of_rings(options)) {}
+        : options_(options),
+          ring_bytes_(length_of_rings(options)),
+          rates_(options.spins, options.crowded, ring_bytes_) {}
     ~Impl();
 
     // Bytes of each of its rings.
@@ -343,6 +345,7 @@ class ShmPort::Impl {
     std::unordered_map<std::uint64_t, shm::Channel*> channels_;
     shm::Requests requests_;
     shm::Matches posted_, early_;
+    const std::size_t ring_bytes_;
     shm::CopyRates rates_;
 
     // The queue of copies; through Request::next_job.
