@@ -44,7 +44,7 @@ bool is_sparse(const Traits& traits, int size) {
     return traits.messages != 0 && traits.messages * dense_share < pairs_of(size);
 }
 
-bool has_holes(const Traits& traits, int size) { return traits.messages * dense_share <= pairs_of(size); }
+bool has_holes(const Traits& traits, int size) { return traits.messages * 10 < pairs_of(size) * 9; }
 
 bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology) {
     return topology.nodes() > 1 && choice.algorithm->name == "spread" &&
@@ -52,9 +52,9 @@ bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& 
 }
 
 // A rank with few peers is one among neighbours: what rounds and pieces put in order hardly meets, and a
-// library's own messages come close to the wire. In rounds nothing goes where half of the pairs have
-// no message, whatever a table says: who has nothing for the one it meets is a message ahead of it from then
-// on, and pieces that wait for one another wait for the wrong ones.
+// library's own messages come close to the wire. In rounds nothing goes where even a tenth of the
+// pairs have no message, whatever a table says: who has nothing for the one it meets is a message ahead of it
+// from then on, and pieces that wait for one another wait for the wrong ones.
 PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const NeighbourSelector* neighbours,
                                const Topology& topology) {
     PlannedExchange planned{std::move(by_mean)};

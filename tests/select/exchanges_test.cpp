@@ -57,7 +57,8 @@ TEST(Exchanges, SparseOnesAreDecidedAsNeighboursAre) {
     // Not in rounds, which pairs without a message upset; nor where these are half of all.
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 4096)), (Planned{"spread", true}));
     EXPECT_EQ(planned(of("pairwise"), traits(8, 28, 4096)), (Planned{"spread", true}));
-    EXPECT_EQ(planned(of("pairwise"), traits(8, 29, 4096)), (Planned{"pairwise", false}));
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 50, 4096)), (Planned{"spread", true}));
+    EXPECT_EQ(planned(of("pairwise"), traits(8, 51, 4096)), (Planned{"pairwise", false}));
     EXPECT_EQ(planned(of("notify"), traits(8, 56, 1024)), (Planned{"notify", false}));
     // Leaders are told nothing of them; on one host nobody meets in pairs.
     EXPECT_EQ(planned(of("node_leader"), traits(8, 16, 1024), "node:1 core:8"), (Planned{"spread", false}));
