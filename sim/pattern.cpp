@@ -24,7 +24,8 @@ Exchange exchange_of(const Pattern& pattern, int rank, bool all_travel) {
 void as_planned(const Pattern& pattern, const Choice& choice, const Topology& topology, Exchange& exchange) {
     exchange.sizes_agree = true;
     exchange.in_pairs = (topology.nodes() > 1 && is_sparse(pattern.traits, pattern.ranks)) ||
-                        meets_in_pairs(choice, pattern.traits, topology);
+                        (meets_in_pairs(choice, pattern.traits, topology) &&
+                         go_both_ways(exchange.outgoing, exchange.incoming));
 }
 
 void inform_leader(const Pattern& pattern, int rank, const Topology& topology, Exchange& exchange) {

@@ -70,8 +70,9 @@ void expect(NonblockingState& state, const CollectiveCall& call, const Traits& t
 Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
                          std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
-    const auto order_by = [&exchange, &state](const Decision& by, const Traits& like) {
-        exchange->in_pairs = by.choice && meets_in_pairs(*by.choice, like, state.topology());
+    const auto order_by = [&exchange, &state, &shape](const Decision& by, const Traits& like) {
+        exchange->in_pairs = by.choice && meets_in_pairs(*by.choice, like, state.topology()) &&
+                             go_both_ways(shape.letters.outgoing, shape.letters.incoming);
     };
     if (call.tried != nullptr) {
         if (call.expected != nullptr) {
@@ -100,6 +101,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
         PlannedExchange planned = decide_planned(std::move(decision), traits, few, state.topology());
         decision = std::move(planned.decision);
         exchange->in_pairs = planned.in_pairs;
+        if (few == nullptr) order_by(decision, traits);
         if (!decision.choice) return decision;
         if (!traits.sizes_agree) go_straight(decision, call.collective, "an alltoall", state.rank());
     }

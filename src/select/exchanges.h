@@ -2,9 +2,11 @@
 // of one runs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 
 #include "select/neighbours.h"
 #include "select/select.h"
@@ -42,6 +44,17 @@ bool has_holes(const Traits& traits, int size);
 // where a pair has none. By distance, who has none for the rank it would meet is a message ahead from then
 // on, and two send to one while nobody sends to another.
 bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology);
+
+// Whether a rank receives from whom it sends to, and from nobody else: messages that go one way, as to the
+// next two of a ring, are in step by distance, and out of step in pairs. Of lists in the order of their
+// peers. Each rank's own: where ranks differ all messages arrive, later.
+template <typename List>
+bool go_both_ways(const List& outgoing, const List& incoming) {
+    const auto travels = [](const auto& message) { return message.bytes != 0; };
+    const auto peer = [](const auto& message) { return message.peer; };
+    return std::ranges::equal(outgoing | std::views::filter(travels), incoming | std::views::filter(travels),
+                              {}, peer, peer);
+}
 
 // How a persistent exchange between all ranks runs.
 struct PlannedExchange {

@@ -58,8 +58,9 @@ static void exchange(Bytes* bytes, int taken, const char* what) {
         CHECK(look_last_call(&call, sizeof call) == 0, "%s: nothing is known of the call", what);
         CHECK(call.accelerated == taken, "%s: %s, %s", what, taken ? "declined" : "taken",
               taken ? call.reason : call.algorithm);
-        /* Not in rounds where messages go one way. */
-        const char* const way = strstr(what, "next rank alone") != NULL ? "spread" : "pairwise";
+        /* Not in rounds where messages go one way, or pairs have none. */
+        const int at_once = strstr(what, "next rank alone") != NULL || bytes == ring;
+        const char* const way = at_once ? "spread" : "pairwise";
         if (taken) CHECK(strncmp(call.algorithm, way, strlen(way)) == 0, "%s: by %s", what, call.algorithm);
     }
     for (int start = 0; start < starts; ++start) {
