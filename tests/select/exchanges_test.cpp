@@ -76,6 +76,17 @@ TEST(Exchanges, StraightOnesMeetInPairsWhereAPairHasNoMessage) {
     EXPECT_EQ(planned(asked, traits(8, 16, 4096)), (Planned{"spread:in_flight=2", true}));
 }
 
+TEST(Exchanges, WhatComesBackGoesBothWays) {
+    using Parcels = std::vector<Parcel>;
+    const Parcels next{{1, 0, 8}, {3, 8, 16}};
+    EXPECT_TRUE(go_both_ways(next, Parcels{{1, 0, 4}, {3, 4, 4}})) << "of any sizes";
+    EXPECT_TRUE(go_both_ways(next, Parcels{{0, 0, 0}, {1, 0, 4}, {3, 4, 4}})) << "no bytes are no message";
+    EXPECT_TRUE(go_both_ways(Parcels{}, Parcels{}));
+    EXPECT_FALSE(go_both_ways(next, Parcels{{1, 0, 8}, {2, 8, 16}}));
+    EXPECT_FALSE(go_both_ways(next, Parcels{{1, 0, 8}}));
+    EXPECT_FALSE(go_both_ways(Parcels{}, next));
+}
+
 TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
     const Traits uneven = traits(8, 56, 100 << 10, 10, 3);
     EXPECT_GT(uneven.unevenness, even);
