@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/mixing.h"
 #include "select/exchanges.h"
 #include "sim/halo.h"
 
@@ -94,10 +95,7 @@ void fourier(Writer& write, int ranks, std::uint64_t bytes) {
 
 // A quarter of the ranks, drawn by the seed.
 bool refined(int rank, std::uint64_t seed) {
-    std::uint64_t mixed = (static_cast<std::uint64_t>(rank) + 1) * 0x9e3779b97f4a7c15u + seed;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    return (mixed >> 62) == 0;
+    return mixed((static_cast<std::uint64_t>(rank) + 1) * golden_step + seed) >> 62 == 0;
 }
 
 }  // namespace

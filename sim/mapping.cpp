@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/mixing.h"
+
 namespace thalweg::sim {
 namespace {
 
-// splitmix64: the same on every machine, unlike the standard library's distributions.
-std::uint64_t next(std::uint64_t& state) {
-    std::uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
+std::uint64_t next(std::uint64_t& state) { return mixed(state += golden_step); }
 
 }  // namespace
 

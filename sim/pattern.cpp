@@ -23,9 +23,9 @@ Exchange exchange_of(const Pattern& pattern, int rank, bool all_travel) {
 
 void as_planned(const Pattern& pattern, const Choice& choice, const Topology& topology, Exchange& exchange) {
     exchange.sizes_agree = true;
-    exchange.in_pairs = (topology.nodes() > 1 && is_sparse(pattern.traits, pattern.ranks)) ||
-                        (meets_in_pairs(choice, pattern.traits, topology) &&
-                         go_both_ways(exchange.outgoing, exchange.incoming));
+    exchange.in_pairs =
+        (topology.nodes() > 1 && is_sparse(pattern.traits, pattern.ranks) && !pattern.traits.in_step) ||
+        meets_in_pairs(choice, pattern.traits, topology);
 }
 
 void inform_leader(const Pattern& pattern, int rank, const Topology& topology, Exchange& exchange) {
@@ -42,9 +42,12 @@ void inform_leader(const Pattern& pattern, int rank, const Topology& topology, E
 
 void look_at(Pattern& pattern) {
     TraitWords words{};
-    for (int from = 0; from < pattern.ranks; ++from)
-        for (int to = 0; to < pattern.ranks; ++to)
-            if (from != to) count_message(words, pattern.bytes(from, to));
+    for (int rank = 0; rank < pattern.ranks; ++rank) {
+        const Exchange exchange = exchange_of(pattern, rank, false);
+        for (const Parcel& parcel : exchange.outgoing)
+            if (parcel.peer != rank) count_message(words, parcel.bytes);
+        if (!is_in_step(exchange.outgoing, exchange.incoming, rank, pattern.ranks)) ++words[word_out_of_step];
+    }
     pattern.traits = traits_of(words, pattern.ranks);
 }
 

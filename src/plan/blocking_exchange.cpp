@@ -37,7 +37,8 @@ void note_sent(const CollectiveCall& call, Communicator& communicator, Trial& tr
         if (call.neighbours ? look_at_neighbours(call, communicator, shape)
                             : !look_at(call, communicator.rank(), communicator.size(), shape)) {
             bytes = shape.total;
-            if (trial.wants_words()) words = words_of(shape.letters, communicator.rank());
+            if (trial.wants_words())
+                words = words_of(shape.letters, communicator.rank(), communicator.size());
         }
     } catch (const std::bad_alloc&) {
     }

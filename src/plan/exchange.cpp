@@ -103,36 +103,33 @@ void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoi
 
 namespace {
 
-// Of a message; what differs in any of these differs here (the finalizer of SplitMix64, once per value).
+// Of a message; what differs in any of these differs here.
 std::uint64_t digest(int from, int to, int edge, std::uint64_t bytes) {
     std::uint64_t hash = 0;
     for (const std::uint64_t value : {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
-                                      static_cast<std::uint64_t>(edge), bytes}) {
-        hash += value + 0x9e3779b97f4a7c15u;
-        hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
-        hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
-        hash ^= hash >> 31;
-    }
+                                      static_cast<std::uint64_t>(edge), bytes})
+        hash = mixed(hash + value + golden_step);
     return hash;
 }
 
 }  // namespace
 
-// What is sent, less what is received: of the digests nothing is left over where they are the same messages.
-TraitWords words_of(const Letters& letters, int rank) {
-    TraitWords words{};
-    for (const Letter& letter : letters.outgoing) {
-        if (letter.bytes == 0) continue;
-        words[word_of_digests] += digest(rank, letter.peer, letter.edge, letter.bytes);
-        if (letter.peer != rank) count_message(words, letter.bytes);
-    }
+std::uint64_t difference_of(const Letters& letters, int rank) {
+    std::uint64_t difference = 0;
+    for (const Letter& letter : letters.outgoing)
+        if (letter.bytes != 0) difference += digest(rank, letter.peer, letter.edge, letter.bytes);
     for (const Letter& letter : letters.incoming)
-        if (letter.bytes != 0) words[word_of_digests] -= digest(letter.peer, rank, letter.edge, letter.bytes);
-    return words;
+        if (letter.bytes != 0) difference -= digest(letter.peer, rank, letter.edge, letter.bytes);
+    return difference;
 }
 
-std::uint64_t difference_of(const Letters& letters, int rank) {
-    return words_of(letters, rank)[word_of_digests];
+TraitWords words_of(const Letters& letters, int rank, int size) {
+    TraitWords words{};
+    for (const Letter& letter : letters.outgoing)
+        if (letter.peer != rank) count_message(words, letter.bytes);
+    words[word_of_digests] = difference_of(letters, rank);
+    words[word_out_of_step] = is_in_step(letters.outgoing, letters.incoming, rank, size) ? 0 : 1;
+    return words;
 }
 
 Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
@@ -140,7 +137,7 @@ Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size
     const QuietErrors quiet(comm);
     // And of rank 0: whether there is a name, its parts.
     std::uint64_t sums[trait_words + 3] = {};
-    TraitWords own = words_of(letters, rank);
+    TraitWords own = words_of(letters, rank, size);
     std::copy(own.begin(), own.end(), sums);
     if (rank == 0 && name != nullptr && *name) {
         sums[trait_words] = 1;
@@ -159,7 +156,7 @@ TraitsToCome::TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int 
     : comm_(comm), size_(size) {
     const QuietErrors quiet(comm);
     const Host& mpi = *host();
-    own_ = words_of(letters, rank);
+    own_ = words_of(letters, rank, size);
     demand(mpi.Iallreduce(own_.data(), all_.data(), trait_words, mpi.uint64, mpi.sum, comm, &request_));
     pending_ = true;
 }

@@ -79,9 +79,10 @@ void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoi
 Status attach(const Letters& letters, void* send, void* receive, bool copied, ProgramBuffer& input,
               ProgramBuffer& output, Exchange& exchange);
 
-// What `rank` says of its messages.
-TraitWords words_of(const Letters& letters, int rank);
-// What of them tells whether sizes agree: 0, added up over all ranks, where they do.
+// What `rank` of `size` says of its messages.
+TraitWords words_of(const Letters& letters, int rank, int size);
+// What of them tells whether sizes agree: digests of what it sends, less those of what it receives. Added up
+// over all ranks nothing is left over where they do.
 std::uint64_t difference_of(const Letters& letters, int rank);
 // Collective: one small allreduce. `name`, where it is not null: what rank 0 has there is there on all ranks
 // afterwards. Throws AgreementFailed (set_up.h).

@@ -49,17 +49,20 @@ namespace {
 
 // By what the ranks know of the calls before this one. Of a blocking call that is to run as a schedule the
 // trial finds out whether that is faster than the native library, whatever a table says of sizes like these;
-// a nonblocking one is tried by nobody, and the table's word counts.
+// a nonblocking one is tried by nobody, and the table's word counts: that of neighbours where they are few.
 void expect(NonblockingState& state, const CollectiveCall& call, const Traits& traits, CallShape& shape,
             Decision& decision) {
     shape.decided_bytes = traits.mean_bytes;
-    Decision known = state.decide(call.collective, traits.mean_bytes);
+    const bool few = !call.blocking && state.topology().nodes() > 1 && is_sparse(traits, state.size());
+    Decision known = few ? state.neighbours().decide(traits.mean_message_bytes)
+                         : state.decide(call.collective, traits.mean_bytes);
     if (!call.blocking && !known.choice) {
         decision = std::move(known);
         return;
     }
     const std::string_view name = known.choice ? known.choice->algorithm->name : "";
-    const bool waits = name == "pairwise" && (traits.unevenness > even || has_holes(traits, state.size()));
+    const bool waits =
+        name == "pairwise" && (traits.unevenness > even || upsets_rounds(traits, state.size()));
     if (name.empty() || name == leader_name || waits)
         known = {standard_choice(*find_algorithm(call.collective, straight_name)), "straight"};
     decision = std::move(known);
@@ -70,9 +73,8 @@ void expect(NonblockingState& state, const CollectiveCall& call, const Traits& t
 Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, CallShape& shape,
                          std::optional<Exchange>& exchange, Forethought& forethought) {
     exchange.emplace();
-    const auto order_by = [&exchange, &state, &shape](const Decision& by, const Traits& like) {
-        exchange->in_pairs = by.choice && meets_in_pairs(*by.choice, like, state.topology()) &&
-                             go_both_ways(shape.letters.outgoing, shape.letters.incoming);
+    const auto order_by = [&exchange, &state](const Decision& by, const Traits& like) {
+        exchange->in_pairs = by.choice && meets_in_pairs(*by.choice, like, state.topology());
     };
     if (call.tried != nullptr) {
         if (call.expected != nullptr) {
@@ -90,7 +92,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     const bool waits_for_nobody = !call.blocking && !call.persistent;
     const Traits* const expected = waits_for_nobody ? state.exchange_traits() : call.expected;
     const bool free = expected != nullptr && !decision.reason.starts_with("asked for");
-    if (!decision.choice && !(free && waits_for_nobody)) return decision;
+    if (!decision.choice && !call.persistent && !(free && waits_for_nobody)) return decision;
     if (free) {
         expect(state, call, *expected, shape, decision);
         order_by(decision, *expected);
@@ -101,7 +103,6 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
         PlannedExchange planned = decide_planned(std::move(decision), traits, few, state.topology());
         decision = std::move(planned.decision);
         exchange->in_pairs = planned.in_pairs;
-        if (few == nullptr) order_by(decision, traits);
         if (!decision.choice) return decision;
         if (!traits.sizes_agree) go_straight(decision, call.collective, "an alltoall", state.rank());
     }

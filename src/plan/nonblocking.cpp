@@ -202,7 +202,7 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
     if (notes_sizes) self_driven.sizes.note(largest_of(shape.letters));
     if (notes_letters) self_driven.edges.note(shape.letters, communicator.rank());
     if (notes_traits && self_driven.exchange_sizes.notes())
-        self_driven.exchange_sizes.note(words_of(shape.letters, communicator.rank()));
+        self_driven.exchange_sizes.note(words_of(shape.letters, communicator.rank(), communicator.size()));
     if (const auto why = steered_away(world, call.collective, shape.bytes))
         return declined_on(*why, shape.bytes);
 

@@ -2,12 +2,11 @@
 // of one runs.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 
+#include "base/mixing.h"
 #include "select/neighbours.h"
 #include "select/select.h"
 #include "topology/topology.h"
@@ -24,11 +23,15 @@ struct Traits {
     // Both ends of every message give it the same bytes, as the standard demands; where they do not, it is
     // false with all but one chance in 2^64.
     bool sizes_agree = false;
+    // At every distance in the ring of ranks who sends receives, too (is_in_step), on all ranks and in every
+    // call.
+    bool in_step = false;
 };
 
 // What one rank says of its messages; the sums of what all ranks say are what all messages look like. Bytes,
-// messages, what is left over where sizes do not agree, and sizes and their squares in KiB.
-inline constexpr std::size_t trait_words = 5, word_of_digests = 2;
+// messages, what is left over where sizes do not agree, sizes and their squares in KiB, and whether it is out
+// of step.
+inline constexpr std::size_t trait_words = 6, word_of_digests = 2, word_out_of_step = 5;
 using TraitWords = std::array<std::uint64_t, trait_words>;
 // Adds a message of its sender to another rank; one of no bytes does not count.
 void count_message(TraitWords& words, std::uint64_t bytes);
@@ -38,22 +41,28 @@ Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls = 1);
 
 // Whether most pairs of `size` ranks have no message.
 bool is_sparse(const Traits& traits, int size);
-// Whether so many have none that rounds are upset.
-bool has_holes(const Traits& traits, int size);
+// Whether so many have none, and ranks out of step, that rounds are upset.
+bool upsets_rounds(const Traits& traits, int size);
 // Whether messages that go straight to their ranks go in the order in which hosts and ranks meet in pairs:
-// where a pair has none. By distance, who has none for the rank it would meet is a message ahead from then
-// on, and two send to one while nobody sends to another.
+// where a pair has none, and some rank is out of step. By distance, who has none for the rank it would meet
+// is a message ahead from then on, and two send to one while nobody sends to another.
 bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology);
 
-// Whether a rank receives from whom it sends to, and from nobody else: messages that go one way, as to the
-// next two of a ring, are in step by distance, and out of step in pairs. Of lists in the order of their
-// peers. Each rank's own: where ranks differ all messages arrive, later.
+// Whether `rank` of `size`, at each distance in the ring of ranks, receives a message where it sends one, and
+// else none: true with one chance in 2^64 where it does not. Where all ranks do, messages by distance find
+// every rank either sending to one and receiving from one, or left out together with those it would have met:
+// a shift along a ring, one way or both, and messages between all, but neither a square nor a line.
 template <typename List>
-bool go_both_ways(const List& outgoing, const List& incoming) {
-    const auto travels = [](const auto& message) { return message.bytes != 0; };
-    const auto peer = [](const auto& message) { return message.peer; };
-    return std::ranges::equal(outgoing | std::views::filter(travels), incoming | std::views::filter(travels),
-                              {}, peer, peer);
+bool is_in_step(const List& outgoing, const List& incoming, int rank, int size) {
+    const auto of = [size](int from, int to) {
+        return mixed(static_cast<std::uint64_t>(to < from ? to - from + size : to - from));
+    };
+    std::uint64_t left_over = 0;  // a message to itself adds nothing
+    for (const auto& message : outgoing)
+        if (message.bytes != 0) left_over += of(rank, message.peer);
+    for (const auto& message : incoming)
+        if (message.bytes != 0) left_over -= of(message.peer, rank);
+    return left_over == 0;
 }
 
 // How a persistent exchange between all ranks runs.

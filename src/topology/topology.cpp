@@ -6,18 +6,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/mixing.h"
+
 namespace thalweg {
 namespace {
 
 constexpr std::uint64_t most_ranks = 1u << 24;
 
 enum class Map { block, cyclic };
-
-std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 
 // The host of every rank when host h takes ranks_on[h] of them: host after host, or one rank to each host in
 // turn, leaving out those that are full. O(ranks), however uneven the hosts are.
@@ -147,7 +143,7 @@ Topology Topology::from_table(std::span<const std::uint64_t> host_key) {
 
     std::unordered_map<std::uint64_t, int> number_of;
     std::vector<int> ranks_on;  // per node
-    table->digest = mix(size);
+    table->digest = mixed(size);
     for (std::size_t rank = 0; rank < size; ++rank) {
         // Neighbours are mostly on one host: no look-up for them.
         int node = 0;
@@ -158,7 +154,7 @@ Topology Topology::from_table(std::span<const std::uint64_t> host_key) {
         if (node == static_cast<int>(ranks_on.size())) ranks_on.push_back(0);
         table->node_of[rank] = node;
         table->local_rank[rank] = ranks_on[static_cast<std::size_t>(node)]++;
-        table->digest = mix(table->digest + static_cast<std::uint64_t>(node) + 0x9e3779b97f4a7c15u);
+        table->digest = mixed(table->digest + static_cast<std::uint64_t>(node) + golden_step);
     }
 
     for (int ranks : ranks_on) {

@@ -7,12 +7,21 @@ namespace thalweg {
 namespace {
 
 // `messages` of one size each, of so many ranks; the i-th of them is `times` as large for i below `large`.
+// Where a pair has none, some rank is out of step.
 Traits traits(int ranks, std::uint64_t messages, std::uint64_t bytes, std::uint64_t large = 0,
               std::uint64_t times = 1) {
     TraitWords words{};
     for (std::uint64_t i = 0; i < messages; ++i) count_message(words, i < large ? times * bytes : bytes);
     count_message(words, 0);
+    words[word_out_of_step] = messages < static_cast<std::uint64_t>(ranks * (ranks - 1)) ? 1 : 0;
     return traits_of(words, ranks);
+}
+
+// Of ranks all of which are in step.
+Traits in_step(int ranks, std::uint64_t messages, std::uint64_t bytes) {
+    Traits found = traits(ranks, messages, bytes);
+    found.in_step = true;
+    return found;
 }
 
 Decision of(const char* text) { return {choice_of(text, Collective::alltoallv), "tuning table"}; }
@@ -54,6 +63,13 @@ TEST(Exchanges, SparseOnesAreDecidedAsNeighboursAre) {
     // By the mean of their messages, not of all pairs.
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1024)), (Planned{"notify", true}));
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1000)), (Planned{"native", false}));
+    // Whatever the mean of all pairs, of which most have none, would be left to.
+    const Decision none{std::nullopt, "small message"};
+    EXPECT_EQ(planned(none, traits(8, 16, 4096)), (Planned{"spread", true}));
+    EXPECT_EQ(planned(none, traits(8, 16, 4096), "node:1 core:8"), (Planned{"native", false}));
+    EXPECT_EQ(planned(none, traits(8, 28, 4096)), (Planned{"native", false}));
+    EXPECT_EQ(planned({std::nullopt, "asked for, but it needs leaders"}, traits(8, 16, 4096)),
+              (Planned{"native", false}));
     // Not in rounds, which pairs without a message upset; nor where these are half of all.
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 4096)), (Planned{"spread", true}));
     EXPECT_EQ(planned(of("pairwise"), traits(8, 28, 4096)), (Planned{"spread", true}));
@@ -76,15 +92,29 @@ TEST(Exchanges, StraightOnesMeetInPairsWhereAPairHasNoMessage) {
     EXPECT_EQ(planned(asked, traits(8, 16, 4096)), (Planned{"spread:in_flight=2", true}));
 }
 
-TEST(Exchanges, WhatComesBackGoesBothWays) {
+// A shift to the next two of a ring of four, or of eight.
+TEST(Exchanges, RanksInStepGoByDistanceAndInRounds) {
+    EXPECT_EQ(planned(of("spread"), in_step(4, 8, 192 << 10), "node:4 core:1"), (Planned{"spread", false}));
+    EXPECT_EQ(planned(of("pairwise"), in_step(4, 8, 192 << 10), "node:4 core:1"),
+              (Planned{"pairwise", false}));
+    EXPECT_EQ(planned(of("pairwise"), in_step(8, 16, 1024)), (Planned{"notify", false}));
+}
+
+TEST(Exchanges, RanksAreInStepThatReceiveAtTheDistancesAtWhichTheySend) {
     using Parcels = std::vector<Parcel>;
-    const Parcels next{{1, 0, 8}, {3, 8, 16}};
-    EXPECT_TRUE(go_both_ways(next, Parcels{{1, 0, 4}, {3, 4, 4}})) << "of any sizes";
-    EXPECT_TRUE(go_both_ways(next, Parcels{{0, 0, 0}, {1, 0, 4}, {3, 4, 4}})) << "no bytes are no message";
-    EXPECT_TRUE(go_both_ways(Parcels{}, Parcels{}));
-    EXPECT_FALSE(go_both_ways(next, Parcels{{1, 0, 8}, {2, 8, 16}}));
-    EXPECT_FALSE(go_both_ways(next, Parcels{{1, 0, 8}}));
-    EXPECT_FALSE(go_both_ways(Parcels{}, next));
+    const auto is_in_step = [](const Parcels& outgoing, const Parcels& incoming) {
+        return thalweg::is_in_step(outgoing, incoming, 2, 4);
+    };
+    EXPECT_TRUE(is_in_step({{3, 0, 8}, {0, 8, 16}}, {{0, 0, 4}, {1, 4, 4}})) << "a shift, of any sizes";
+    EXPECT_TRUE(is_in_step({{1, 0, 8}, {3, 8, 16}}, {{1, 0, 4}, {3, 4, 4}})) << "both ways along a ring";
+    EXPECT_TRUE(is_in_step({{0, 0, 8}, {1, 0, 0}}, {{0, 0, 4}, {2, 4, 4}, {3, 8, 0}}))
+        << "no bytes are no message, and one to itself meets nobody";
+    EXPECT_TRUE(is_in_step({}, {}));
+    EXPECT_FALSE(is_in_step({{0, 0, 8}, {3, 8, 8}}, {{0, 0, 8}, {3, 8, 8}})) << "a square";
+    EXPECT_FALSE(is_in_step({{1, 0, 8}}, {{1, 0, 8}})) << "the end of a line";
+    EXPECT_FALSE(is_in_step({{3, 0, 8}}, {{3, 0, 8}}));
+    EXPECT_FALSE(is_in_step({{3, 0, 8}}, {}));
+    EXPECT_FALSE(is_in_step({}, {{1, 0, 8}}));
 }
 
 TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {

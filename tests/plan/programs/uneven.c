@@ -29,6 +29,11 @@ static int ring(int from, int to) {
     const int ahead = (to - from + check_size) % check_size;
     return ahead == 1 || ahead == 2 ? 3 * unit : 0;
 }
+/* Of four: from each rank to two others, who are not as far ahead of one rank as of the next. */
+static int square(int from, int to) {
+    const int apart = from ^ to;
+    return apart == 1 || apart == 2 ? 3 * unit : 0;
+}
 /* Few of all pairs: as between neighbours, whose small messages no plan of ours carries faster. */
 static int to_the_next(int from, int to) { return (to - from + check_size) % check_size == 1 ? 3 * unit : 0; }
 static int little_to_the_next(int from, int to) { return to_the_next(from, to) != 0 ? 40 << 10 : 0; }
@@ -58,9 +63,8 @@ static void exchange(Bytes* bytes, int taken, const char* what) {
         CHECK(look_last_call(&call, sizeof call) == 0, "%s: nothing is known of the call", what);
         CHECK(call.accelerated == taken, "%s: %s, %s", what, taken ? "declined" : "taken",
               taken ? call.reason : call.algorithm);
-        /* Not in rounds where messages go one way, or pairs have none. */
-        const int at_once = strstr(what, "next rank alone") != NULL || bytes == ring;
-        const char* const way = at_once ? "spread" : "pairwise";
+        /* In rounds, but where pairs have none and ranks are out of step. */
+        const char* const way = bytes == square ? "spread" : "pairwise";
         if (taken) CHECK(strncmp(call.algorithm, way, strlen(way)) == 0, "%s: by %s", what, call.algorithm);
     }
     for (int start = 0; start < starts; ++start) {
@@ -161,6 +165,7 @@ int main(int argc, char** argv) {
     exchange(one_receives_much_more, 0, "one rank that receives much more");
     exchange(one_sends_somewhat_more, 1, "one rank that sends somewhat more");
     exchange(ring, 1, "a ring");
+    exchange(square, 1, "a square");
     exchange(to_the_next, 1, "large messages to the next rank alone");
     exchange(little_to_the_next, 0, "small messages to the next rank alone");
     exchange(large_to_itself, 1, "large own blocks");
