@@ -137,7 +137,9 @@ int thalweg_after_any_fortran(int error, const char* form, const int* flag, cons
 int thalweg_after_some(int error, const int* outcount, const void* indices, const void* requests,
                        void* statuses, ThalwegFailed* failed) {
     if (all_well(failed)) return error;
-    return tell_of_several(error, *outcount, of_c(requests), static_cast<const int*>(indices), 0,
+    // The library has refused a call that has no place for it.
+    const int count = outcount != nullptr ? *outcount : 0;
+    return tell_of_several(error, count, of_c(requests), static_cast<const int*>(indices), 0,
                            wanted_of_c(statuses), failed);
 }
 int thalweg_after_some_fortran(int error, const char* form, const int* outcount, const int* indices,

@@ -19,15 +19,15 @@
 
 namespace thalweg {
 
-// `frame` is the wrapper's; `request` is null where the call is blocking. Where nobody need ask again:
-// thalweg_handed_on and the operation.
+// `frame` is the wrapper's. Where nobody need ask again: thalweg_handed_on and the operation. Without a place
+// for the request the library judges the call, as it does other wrong arguments: before it meets anybody.
 inline int offer(const ThalwegCall& call, void* request, int* error, void* frame) {
     if (!taking.load(std::memory_order_acquire)) {
         if (!answer_probe(error)) return 0;
         if (request != nullptr) *static_cast<MPI_Request*>(request) = host()->request_null;
         return 1;
     }
-    if (was_asked(call.operation, call.comm, frame) || inside(frame)) return 0;
+    if (was_asked(call.operation, call.comm, frame) || inside(frame) || request == nullptr) return 0;
     const Inside mark(frame);
     const int answer = thalweg_entry_operation(&call, static_cast<MPI_Request*>(request), error);
     return answer == 2 ? int{thalweg_handed_on} + int{call.operation} : answer;

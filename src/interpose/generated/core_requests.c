@@ -180,7 +180,7 @@ ask_MPI_Waitsome(int incount, void* array_of_requests, int* outcount, void* arra
     if (next == NULL) return thalweg_missing_error();
     thalweg_remember_completion(thalweg_completion_MPI_Waitsome, (void*)next);
     ThalwegFailed* failed = NULL;
-    if (thalweg_would_wait(incount, array_of_requests, &failed)) {
+    if (outcount != NULL && thalweg_would_wait(incount, array_of_requests, &failed)) {
         Next_MPI_Testsome* test = (Next_MPI_Testsome*)thalweg_next(&next_MPI_Testsome);
         uint64_t began = 0;
         while (test != NULL) {

@@ -165,7 +165,8 @@ def ask_back(call):
 
 def wait_some(call, fortran):
     """While some of ours are pending and nothing is done, the native wait would not see them complete: the test of the
-    same requests is asked again and again instead."""
+    same requests is asked again and again instead. Not where the program has no place for a count: that is an error,
+    which the native call tells."""
     test = call.name.replace("Wait", "Test")
     suffix = "_fortran" if fortran else ""
     count, requests = call.requests(fortran)
@@ -175,10 +176,11 @@ def wait_some(call, fortran):
     if not some:
         arguments = arguments.replace("index, ", "index, &flag, ")
     done = "*outcount != 0" if some else "flag"
+    given = "outcount != NULL && " if some and not fortran else ""
     test_name = test.lower() if fortran else test
     out = [
         "    ThalwegFailed* failed = NULL;",
-        f"    if (thalweg_would_wait{suffix}({count}, {requests}, &failed)) {{",
+        f"    if ({given}thalweg_would_wait{suffix}({count}, {requests}, &failed)) {{",
         f"        Next_{test_name}* test = (Next_{test_name}*)thalweg_next("
         + ("test_record" if fortran else f"&next_{test}")
         + ");",
