@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 
 #include "interpose/inside.h"
 #include "interpose/unseen_calls.h"
@@ -167,6 +168,39 @@ bool makers_arrive(const char* suffix) {
 template <typename... Parameters>
 using Blocking = int(Parameters...);
 
+// Endings of Fortran's names, as compilers usually spell them, of calls whose native bindings reach no
+// function in C but PMPI's: all of Open MPI's, and elsewhere those of mpi_f08 without a buffer.
+#if defined(OPEN_MPI)
+constexpr const char* past_c[] = {"_", "_f08_"};
+constexpr const char* a_binding = "pmpi_wait_";
+constexpr bool buffers_reach_c = false;
+#else
+constexpr const char* past_c[] = {"_f08_"};
+constexpr const char* a_binding = "pmpir_wait_f08_";
+constexpr bool buffers_reach_c = true;
+#endif
+
+// Whether nobody in front has one of these in Fortran: such a tool may have no names of C, and answer by the
+// library's bindings. It is not called to find out: a name may be that of a routine which has nothing to do
+// with MPI. Where the library's Fortran is not here nobody calls it. Of what the core object wraps.
+bool nobody_has([[maybe_unused]] std::initializer_list<const char*> calls) {
+#if !defined(MPI_ABI_VERSION)  // whose mpi_f08 is looked for in completions_reach_us()
+    const bool is_here = dlsym(RTLD_DEFAULT, a_binding) != nullptr;
+    dlerror();
+    if (!is_here) return true;
+    for (const char* const call : calls)
+        for (const char* const end : past_c) {
+            char name[64];
+            const char* object = nullptr;
+            std::snprintf(name, sizeof name, "mpi_%s%s", call, end);
+            if (foreign_definition(name, object) == nullptr) continue;
+            THALWEG_LOG_AT(info, "%s stands in front with %s; what needs that is left to MPI", object, name);
+            return false;
+        }
+#endif
+    return true;
+}
+
 }  // namespace
 
 namespace thalweg {
@@ -179,6 +213,24 @@ bool makers_reach_us() {
     const MPI_Comm self = mpi.comm_self;
     return Forms<MPI_Comm>::arrive("", "MPI_Ibarrier", "MPI_Barrier_init", self) &&
            makers_arrive<int, int>("") && makers_arrive<MPI_Count, MPI_Aint>("_c");
+}
+
+bool fortran_collectives_reach_us() {
+    if (!nobody_has({"barrier"})) return false;
+    return buffers_reach_c ||
+           nobody_has({"bcast", "allgather", "allgatherv", "allreduce", "reduce", "alltoall", "alltoallv",
+                       "alltoallw", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall",
+                       "neighbor_alltoallv", "neighbor_alltoallw"});
+}
+
+bool fortran_requests_reach_us() {
+    if (!nobody_has({"wait", "test", "waitall", "testall", "waitany", "testany", "waitsome", "testsome",
+                     "request_get_status", "start", "startall", "request_free", "ibarrier"}))
+        return false;
+    return buffers_reach_c ||
+           nobody_has({"ibcast", "iallgather", "iallgatherv", "iallreduce", "ialltoall", "ialltoallv",
+                       "ialltoallw", "ineighbor_allgather", "ineighbor_allgatherv", "ineighbor_alltoall",
+                       "ineighbor_alltoallv", "ineighbor_alltoallw"});
 }
 
 bool questions_reach_us() {

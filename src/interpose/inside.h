@@ -104,5 +104,9 @@ int creations_reach_us();
 bool completions_reach_us();
 // The same of those that ask after several, which not every library has.
 bool questions_reach_us();
+// The same of both in Fortran, as far as no wrapper in C would see them: blocking collectives; and what
+// makes, completes, starts or frees requests.
+bool fortran_collectives_reach_us();
+bool fortran_requests_reach_us();
 
 }  // namespace thalweg

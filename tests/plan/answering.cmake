@@ -28,3 +28,8 @@ set_tests_properties(${answering_more} PROPERTIES LABELS ${one} TIMEOUT 300 PROC
                      ENVIRONMENT "${plan_environment}")
 # A library with wide integers of Fortran.
 run(answering_integers 2 ${one} "${faults};THALWEG_ALLTOALLV=spread;THALWEG_TEST_FAULT=integers" answering)
+# A program that completes requests by a function of Fortran's of its own, and one that broadcasts so.
+if(name MATCHES "^(mpich4|impi|openmpi4)$") # the libraries with Fortran
+  run(fronted 2 mpi "${chain}" fronted)
+  run(fronted_alone 3 mpi "${chain}" fronted_alone)
+endif()
