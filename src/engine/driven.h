@@ -91,10 +91,12 @@ class DrivenChannel {
 
     // Blocks until the operation is done, leading meanwhile; keeps the host MPI progressing, as wait() of
     // engine.h does. Returns status(). Adds to `statistics`. unsupported: a forked child. in_progress: the
-    // clock passed until_ns (a sleep may add 1 ms).
+    // clock passed until_ns (a sleep may add 1 ms). `goes_on`: this thread waits for another operation of
+    // this channel right afterwards, so the agent is not woken in between; it looks after agent_delay_ns
+    // whether nobody came.
     static constexpr std::uint64_t forever_ns = UINT64_MAX;
     Status wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
-                std::uint64_t until_ns = forever_ns);
+                std::uint64_t until_ns = forever_ns, bool goes_on = false);
 
     // start() and wait() in one, without waking the agent: a blocking operation.
     Status run(Operation& operation, const Bindings& bindings, std::uint32_t number, WaitPolicy policy,

@@ -37,7 +37,7 @@ void nap(std::uint64_t ns) {
 }  // namespace
 
 Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatistics& statistics,
-                           std::uint64_t until_ns) {
+                           std::uint64_t until_ns, bool goes_on) {
     if (orphaned()) return Status::unsupported;
     note_wait();
     while (operation.pending()) {
@@ -57,8 +57,12 @@ Status DrivenChannel::wait(Operation& operation, WaitPolicy policy, WaitStatisti
         wake_followers();
         // The agent looked at lead_ before it slept without us; it looks again when it is rung.
         if (agent_ == nullptr || !busy()) continue;
-        due_ns_.store(0, std::memory_order_relaxed);
-        agent_->want(*this);
+        const bool comes_back = goes_on && !operation.pending();
+        due_ns_.store(comes_back ? now_ns() + agent_delay_ns : 0, std::memory_order_relaxed);
+        if (comes_back)
+            agent_->expect(*this);
+        else
+            agent_->want(*this);
     }
     return operation.status();
 }

@@ -161,8 +161,9 @@ class Ongoing {
     bool pending() const;
     // Drives it for a poll; never blocks.
     void help();
-    // Blocks until it is not pending, or the clock has passed until_ns. False: it is pending.
-    bool wait(std::uint64_t until_ns = DrivenChannel::forever_ns);
+    // Blocks until it is not pending, or the clock has passed until_ns. False: it is pending. `next`: what
+    // this thread waits for next, if anything.
+    bool wait(std::uint64_t until_ns = DrivenChannel::forever_ns, const Ongoing* next = nullptr);
     // Puts the data in its place and gives back what the run does not need any more; the MPI error code of
     // what went wrong. Pre: started and not pending. Makes MPI calls. By one thread.
     int finish();

@@ -124,7 +124,7 @@ void help_unattended() {
 }
 
 // As Ongoing::wait(). What is unattended goes on meanwhile: another rank may wait for it first.
-bool wait_for_one(Ticket& ticket, std::uint64_t until_ns) {
+bool wait_for_one(Ticket& ticket, std::uint64_t until_ns, const Ongoing* next) {
     constexpr std::uint64_t own_slice_ns = 50'000, slice_ns = 1'000'000;
     const std::uint32_t own = ticket.unattended ? 1 : 0;
     while (unattended_count.load(std::memory_order_relaxed) > own) {
@@ -134,7 +134,7 @@ bool wait_for_one(Ticket& ticket, std::uint64_t until_ns) {
             return true;
         if (time_ns >= until_ns) return false;
     }
-    return ticket.ongoing->wait(until_ns);
+    return ticket.ongoing->wait(until_ns, next);
 }
 
 // Pre: nobody uses it any more. Not inside MPI.
@@ -199,9 +199,10 @@ bool wait_for(RequestList requests, int count, bool again, Ticket** failed) {
     // All are driven by whoever waits for one, but each only by its own channel's helm: in any order.
     const auto wait_until = [&](std::uint64_t until_ns) {
         all = true;
-        for_each_ticket(requests, count, [&](Ticket& ticket) {
+        for_each_ticket(requests, count, [&](Ticket& ticket, const Ticket* next) {
             if (!is_active(ticket)) return;
-            if (wait_for_one(ticket, until_ns))
+            const bool goes_on = next != nullptr && is_active(*next);
+            if (wait_for_one(ticket, until_ns, goes_on ? next->ongoing.get() : nullptr))
                 finish(ticket);
             else
                 all = false;
@@ -218,7 +219,7 @@ bool help(RequestList requests, int count, Ticket** failed) {
     finish_done_among_freed();
     bool pending = false, done = false;
     std::uint32_t helped = 0;  // of those that are unattended
-    for_each_ticket(requests, count, [&](Ticket& ticket) {
+    for_each_ticket(requests, count, [&](Ticket& ticket, const Ticket*) {
         if (!take(ticket)) {
             pending |= is_active(ticket);  // another thread sees to it
             return;
@@ -248,7 +249,7 @@ std::uint64_t pause_between(std::uint64_t began_ns) {
 
 // What is active has been started already.
 void start(RequestList requests, int count) {
-    for_each_ticket(requests, count, [](Ticket& ticket) {
+    for_each_ticket(requests, count, [](Ticket& ticket, const Ticket*) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);
         if (!ticket.persistent || (state != TicketState::idle && state != TicketState::finished)) return;
         ticket.set_untold(false);

@@ -112,7 +112,8 @@ void note_failures(RequestList requests, int count, Ticket** failed);
 int take_tag();
 void give_tag_back(int tag);
 
-// Calls `action` with every ticket among the requests, without the lock.
+// Calls `action` with every ticket among the requests, and the one behind it where that is known, without the
+// lock.
 template <typename Action>
 void for_each_ticket(RequestList requests, int count, Action action) {
     if (requests.empty()) return;  // an error that the native call reports
@@ -133,7 +134,7 @@ void for_each_ticket(RequestList requests, int count, Action action) {
                 if (entry != known.end()) some[found++] = entry->second;
             }
         }
-        for (std::size_t i = 0; i < found; ++i) action(*some[i]);
+        for (std::size_t i = 0; i < found; ++i) action(*some[i], i + 1 < found ? some[i + 1] : nullptr);
     }
 }
 

@@ -282,5 +282,50 @@ TEST(agent, takes_over_when_the_leader_leaves) {
     EXPECT_TRUE(b0.right());
 }
 
+// One operation of two is done, and its thread waits for the other one next: the agent looks only where that
+// does not come. A busy machine may keep any of the threads from its core for longer than the agent waits, so
+// some of many turns have to show it.
+TEST(agent, is_not_woken_between_two_waits_in_a_row) {
+    constexpr int most_turns = 20, enough = 3;
+    AgentGroupOptions options;
+    options.network.wakeup_descriptor = true;
+    AgentGroup group(options);
+    RingRun a0(group.channel(0), 0, 2, 1, 10), a1(group.channel(1), 1, 2, 1, 10);
+    RingRun b0(group.channel(0), 0, 2, 1, 10), b1(group.channel(1), 1, 2, 1, 10);
+    const auto passes = [&] { return group.agent(0).statistics().passes; };
+    int told = 0, woken = 0;
+    // The first turn is the first use of the alarm, which wakes the agent.
+    for (int turn = 0; turn < most_turns && told < enough; ++turn) {
+        const auto number = static_cast<std::uint32_t>(2 * turn);
+        std::uint64_t before = 0, begin_ns = 0;
+        ASSERT_EQ(a0.start(number), Status::ok);
+        ASSERT_EQ(b0.start(number + 1), Status::ok);
+        std::thread peer([&] {
+            EXPECT_TRUE(in_time([&] { return group.channel(0).led(); }));
+            EXPECT_TRUE(comes_to_rest(passes));
+            before = passes();
+            begin_ns = now_ns();
+            EXPECT_EQ(a1.start(number), Status::ok);
+        });
+        WaitStatistics statistics;
+        EXPECT_EQ(
+            a0.driven.wait(a0.operation, WaitPolicy::sleep, statistics, DrivenChannel::forever_ns, true),
+            Status::ok);
+        std::this_thread::sleep_for(200us);
+        const std::uint64_t after = passes(), end_ns = now_ns();
+        peer.join();
+        if (turn > 0 && end_ns - begin_ns < DrivenChannel::agent_delay_ns) {
+            ++told;
+            woken += after != before;
+        }
+        EXPECT_EQ(b1.start(number + 1), Status::ok);
+        EXPECT_TRUE(in_time([&] { return !b0.operation.pending(); })) << "nobody came";
+        EXPECT_TRUE(in_time([&] { return !a1.operation.pending() && !b1.operation.pending(); }));
+        EXPECT_TRUE(a0.right() && b0.right());
+    }
+    if (told < enough) GTEST_SKIP() << "this machine is too busy";
+    EXPECT_LT(woken, told);
+}
+
 }  // namespace
 }  // namespace thalweg
