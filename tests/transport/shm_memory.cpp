@@ -10,14 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/shared_memory.h"
 #include "transport/shm/segment.h"
@@ -110,6 +113,40 @@ TEST(shm_memory, of_rings_is_more_where_cores_are_short_and_peers_few) {
     EXPECT_EQ(of_one(true, 2), shm::most_ring_bytes / 2);
     EXPECT_EQ(of_one(true, 4), shm::ring_bytes);
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+// Of each process that has met all of a host, tables for the pages of others' rings would be what costs most.
+TEST(shm_memory, of_a_peer_is_looked_at_in_no_ring_of_others) {
+    constexpr std::uint32_t rings = 64, first = 40;
+    shm::OwnSegment owner;
+    std::string why;
+    ASSERT_EQ(owner.create(first, rings, shm::ring_bytes, 0, why), Status::ok) << why;
+    std::array<shm::PeerSegment, rings> met;
+    const auto attach = [&](shm::PeerSegment& segment, std::uint32_t process) {
+        shm::Address own = owner.address();
+        own.process = process;
+        rusage before = {}, after = {};
+        getrusage(RUSAGE_THREAD, &before);
+        const Status status = segment.attach(owner.address(), own, false, why);
+        getrusage(RUSAGE_THREAD, &after);
+        return std::pair(status, after.ru_minflt - before.ru_minflt);
+    };
+    std::set<std::uint32_t> taken;
+    long faults_of_first = 0;
+    for (std::uint32_t i = 0; i < rings; ++i) {
+        const auto [status, faults] = attach(met[i], first + i);
+        ASSERT_EQ(status, Status::ok) << why;
+        taken.insert(met[i].ring_number());
+        if (i == 0) faults_of_first = faults;
+        EXPECT_LT(faults, faults_of_first + rings / 2) << "of the process that has met it as number " << i;
+    }
+    EXPECT_EQ(taken.size(), rings);
+    // Wherever one is free it is found.
+    shm::PeerSegment another;
+    EXPECT_EQ(attach(another, first).first, Status::out_of_memory);
+    met[7].give_ring_back();
+    ASSERT_EQ(attach(another, first + 8).first, Status::ok) << why;
+    EXPECT_EQ(another.ring_number(), met[7].ring_number());
 }
 
 // Else the kernel reads all of it for that, and gives memory to rings that nobody has touched.

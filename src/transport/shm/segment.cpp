@@ -201,8 +201,11 @@ void PeerSegment::try_again() {
     control.sender_writes.store(writes_, std::memory_order_relaxed);
 }
 
+// From a place of its own on, so that it need not look at those that others have: each ring lies in pages of
+// its own, which a process would map, and keep tables of, in the memory of every other one.
 Status PeerSegment::claim(std::uint32_t process) {
-    for (ring_ = 0; ring_ < rings_; ++ring_) {
+    for (std::uint32_t looks = 0; looks < rings_; ++looks) {
+        ring_ = (process % rings_ + looks) % rings_;
         RingControl& control = *ring().control;
         std::uint64_t sender = 0;
         if (!control.sender.compare_exchange_strong(sender, std::uint64_t{process} + 1)) continue;
