@@ -293,9 +293,12 @@ Status World::locate(MPI_Comm comm, bool& all, RankMap* places) const try {
     MPI_Group group;
     int size = 0;
     if (mpi.Comm_group(comm, &group) != MPI_SUCCESS) return Status::transport_failed;
-    bool asked = mpi.Group_size(group, &size) == MPI_SUCCESS;
     all = true;
     RankMap found;
+    // Of the world itself nobody is looked for, nor of its duplicates where they share its group: Open MPI
+    // looks for each rank among all.
+    const bool is_world = group == group_;
+    bool asked = is_world || mpi.Group_size(group, &size) == MPI_SUCCESS;
     for (int done = 0; asked && all && done < size; done += at_a_time) {
         const int count = std::min(at_a_time, size - done);
         for (int i = 0; i < count; ++i) ranks[i] = done + i;

@@ -34,6 +34,7 @@ if(name STREQUAL mpich5)
   set_tests_properties(plan.${name}.agreement_all PROPERTIES LABELS full TIMEOUT 300 PROCESSORS 2
                        ENVIRONMENT "${plan_environment}")
 endif()
+run(located 3 ${label} "${faults};${setting_up}" located)
 # An end of the measurement of the network that fails, falls silent or is late.
 foreach(share usual late)
   set(test plan.${name}.calibration_${share})

@@ -155,6 +155,16 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* tw
     }
     return next(comm, group, tag, twin);
 }
+/* How often Thalweg has looked for ranks of a group in another. */
+static int translated;
+int thalweg_test_translations(void) { return translated; }
+int PMPI_Group_translate_ranks(MPI_Group of, int count, const int* ranks, MPI_Group in, int* there) {
+    Dl_info from;
+    int (*next)(MPI_Group, int, const int*, MPI_Group, int*);
+    *(void**)&next = next_of("PMPI_Group_translate_ranks");
+    translated += dladdr(CALLER, &from) != 0 && strstr(from.dli_fname, "libthalweg-") != NULL;
+    return next(of, count, ranks, in, there);
+}
 /* THALWEG_TEST_FAULT=integers: Fortran's have eight bytes. */
 int PMPI_Type_size_x(MPI_Datatype type, MPI_Count* bytes) {
     const char* const wish = getenv("THALWEG_TEST_FAULT");
