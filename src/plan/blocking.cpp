@@ -119,6 +119,13 @@ const Decision& BlockingState::decide(Collective collective, std::uint64_t bytes
     return decided->of(bytes);
 }
 
+// Of blocks that differ by all of them.
+bool BlockingState::serves(const CallShape& shape, const Choice& choice) {
+    const auto ask = [&] { return !cannot(communicator_, shape, choice); };
+    if (!shape.segments.empty()) return ask();
+    return servable_.by(choice, shape.bytes, shape.reducer.element_bytes, ask);
+}
+
 bool BlockingState::shares_numbers() const { return attended(communicator_) == nullptr; }
 
 std::shared_ptr<Lane> BlockingState::lane(MPI_Comm comm) {
@@ -178,7 +185,7 @@ bool carry_out(World& world, const CollectiveCall& call, int& error, Trial*& tri
     const Decision* decision = &state.decide(call.collective, shape.bytes, generation, stable);
     const auto declines = [&]() -> std::optional<Reason> {
         if (!decision->choice) return reason_of(*decision);
-        if (cannot(communicator, shape, *decision->choice)) return Reason::cannot;
+        if (!state.serves(shape, *decision->choice)) return Reason::cannot;
         return std::nullopt;
     };
     if (const auto reason = declines()) return left_to_native(*reason, shape.bytes);

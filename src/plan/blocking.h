@@ -17,6 +17,7 @@
 #include "plan/collective_call.h"
 #include "plan/communicator.h"
 #include "plan/lane.h"
+#include "plan/servable.h"
 #include "plan/world.h"
 #include "select/decisions.h"
 #include "select/select.h"
@@ -38,6 +39,8 @@ class BlockingState {
     // The same of calls between neighbours that are tried in the memory of their host, whose messages have
     // `bytes` on average.
     const Decision& decide_neighbours(std::uint64_t bytes, std::uint32_t generation);
+    // Whether the algorithm that was chosen can serve the call. Equal on all ranks. Throws std::bad_alloc.
+    bool serves(const CallShape& shape, const Choice& choice);
     // No size of such calls has a schedule here, by what decide() was asked for last.
     bool leaves_all_native(Collective collective) const {
         const std::optional<Decisions>& decided = decided_[static_cast<std::size_t>(collective)];
@@ -73,6 +76,7 @@ class BlockingState {
     std::array<std::optional<Decisions>, collective_count> decided_;
     std::optional<Decisions> stable_;  // of allreduces
     std::optional<Decisions> neighbours_;
+    Servable servable_;  // what is no vector
     // On the communicator's channel. The lane of nonblocking operations is theirs alone to keep.
     std::shared_ptr<Lane> own_lane_;
 };
