@@ -44,10 +44,11 @@ const NeighbourSelector& NonblockingState::neighbours() {
 std::optional<Reason> why_not_set_up(const World& world, const CollectiveCall& call, const CallShape& shape,
                                      Communicator::SelfDriven& self_driven) {
     if (world.settings().setup == SetupSetting::early || world.asks_for_algorithms()) return std::nullopt;
-    const bool alike = !call.is_vector();
-    if (alike && shape.bytes < world.overlapped_from(call.collective)) return Reason::native_best;
+    // All ranks know the blocks of all in an allgatherv, and so their mean.
+    if (!call.has_letters() && shape.bytes < world.overlapped_from(call.collective))
+        return Reason::native_best;
     ++self_driven.asked_calls;
-    if (alike) self_driven.asked_bytes += shape.total;
+    if (!call.is_vector()) self_driven.asked_bytes += shape.total;
     const bool pays = self_driven.asked_calls >= worth_calls || self_driven.asked_bytes >= worth_bytes;
     return pays ? std::nullopt : std::optional(Reason::not_worth_yet);
 }

@@ -116,6 +116,29 @@ static void many_small(void) {
     MPI_Comm_free(&comm);
 }
 
+/* Of blocks that differ every rank knows the mean: none of these would be ours. */
+static void many_short_gathers(void) {
+    int own[2] = {check_rank, -check_rank}, all[2 * most_ranks], counts[most_ranks], places[most_ranks];
+    MPI_Request request;
+    MPI_Comm comm;
+    for (int i = 0; i < check_size; ++i) {
+        counts[i] = 1 + i % 2;
+        places[i] = i == 0 ? 0 : places[i - 1] + counts[i - 1];
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int call = 0; call < 3 * few; ++call) {
+        memset(all, 0x5c, sizeof all);
+        MPI_Iallgatherv(own, counts[check_rank], MPI_INT, all, counts, places, MPI_INT, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 0; i < check_size; ++i)
+            CHECK(all[places[i]] == i && (counts[i] == 1 || all[places[i] + 1] == -i),
+                  "call %d: the block of rank %d begins with %d", call, i, all[places[i]]);
+        MPI_Barrier(comm);
+    }
+    if (expect_thalweg()) CHECK(agents() == 0, "short MPI_Iallgathervs set a communicator up");
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     const int iterations = argc > 1 ? atoi(argv[1]) : 20, pairs = argc > 2 ? atoi(argv[2]) : 0;
@@ -126,6 +149,7 @@ int main(int argc, char** argv) {
         if (pairs > 0) expect_as_fast(kind, iterations, pairs);
     }
     many_small();
+    many_short_gathers();
     const int of_large = left_before_ours(large, 10), of_middle = left_before_ours(middle, 20);
     if (expect_thalweg()) {
         CHECK(of_large == 1, "of allgathers of 1 MiB number %d is the first of ours: %s", of_large,
