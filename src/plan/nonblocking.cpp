@@ -221,6 +221,10 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
     const bool is_left = world.leaves_all_native(call.collective, false) && !only_ours;
     if (in_memory && !planned && (unattended || is_left))
         return declined_on(Reason::native_best, shape.bytes);
+    // What would be ours nowhere pays for no set-up.
+    if (call.persistent && !planned && !windows && self_driven.state == nullptr &&
+        is_left_everywhere(world, call, shape))
+        return declined_on(Reason::native_best, shape.bytes);
     if (!planned && (call.persistent || call.blocking)) {
         const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;
         if (for_plan)

@@ -170,6 +170,10 @@ bool look_at_neighbours(const CollectiveCall& call, Communicator& communicator, 
 // Local. Throws std::bad_alloc.
 bool is_judged(const CollectiveCall& call, Communicator& communicator);
 
+// Whether a nonblocking or persistent call is the native library's on every communicator, wherever its ranks
+// are: it is shorter than any that is taken, and nobody asked for anything. Equal on all ranks.
+bool is_left_everywhere(const World& world, const CollectiveCall& call, const CallShape& shape);
+
 // Of a nonblocking call on a communicator that has not been set up, which is counted: why it does not ask for
 // that; nothing: the next blocking collective sets up. By the rule of blocking calls (decision 10), and at
 // once where an algorithm was asked for. By what all ranks know: the number of the call, and its bytes where

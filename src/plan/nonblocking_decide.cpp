@@ -41,12 +41,16 @@ const NeighbourSelector& NonblockingState::neighbours() {
     return *neighbours_;
 }
 
+// All ranks know the blocks of all in an allgatherv, and so their mean.
+bool is_left_everywhere(const World& world, const CollectiveCall& call, const CallShape& shape) {
+    return world.settings().setup != SetupSetting::early && !world.asks_for_algorithms() &&
+           !call.has_letters() && shape.bytes < world.overlapped_from(call.collective);
+}
+
 std::optional<Reason> why_not_set_up(const World& world, const CollectiveCall& call, const CallShape& shape,
                                      Communicator::SelfDriven& self_driven) {
     if (world.settings().setup == SetupSetting::early || world.asks_for_algorithms()) return std::nullopt;
-    // All ranks know the blocks of all in an allgatherv, and so their mean.
-    if (!call.has_letters() && shape.bytes < world.overlapped_from(call.collective))
-        return Reason::native_best;
+    if (is_left_everywhere(world, call, shape)) return Reason::native_best;
     ++self_driven.asked_calls;
     if (!call.is_vector()) self_driven.asked_bytes += shape.total;
     const bool pays = self_driven.asked_calls >= worth_calls || self_driven.asked_bytes >= worth_bytes;

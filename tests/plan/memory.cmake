@@ -25,5 +25,6 @@ run(churn_timed 2 full "THALWEG_TOPOLOGY=node:2 core:1" churn 10000 1 2 51)
 # What is small there, and does not block: no set-up is paid for. Links that no table speaks of, however busy the machine is.
 set(short_lived "THALWEG_TOPOLOGY=node:2 core:1;${ucx};THALWEG_TEST_LEVEL=single;THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20")
 run(short_lived 2 ${inside_current} "${short_lived}" short_lived 20)
+run(short_lived_plans 2 ${inside_current} "${with_persistent};${short_lived}" short_lived 20)
 run(short_lived_timed 2 full "${short_lived}" short_lived 10000 51)
 run_alone(plan.${name}.churn_timed.2 plan.${name}.short_lived_timed.2)

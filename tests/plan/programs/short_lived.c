@@ -139,6 +139,28 @@ static void many_short_gathers(void) {
     MPI_Comm_free(&comm);
 }
 
+/* Nor do short persistent ones pay for a set-up when they are made. */
+static void short_plans(void) {
+    int (*init)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
+    *(void**)&init = dlsym(RTLD_DEFAULT, "MPI_Allreduce_init");
+    for (int i = 0; i < few && init != NULL; ++i) {
+        MPI_Request request;
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        int own = 0, total = 0;
+        init(&own, &total, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+        for (int start = 1; start < 4; ++start) {
+            own = start * (check_rank + 1);
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            CHECK(total == start * check_size * (check_size + 1) / 2, "start %d: a sum of %d", start, total);
+        }
+        MPI_Request_free(&request);
+        MPI_Comm_free(&comm);
+    }
+    if (expect_thalweg()) CHECK(agents() == 0, "short MPI_Allreduce_inits set a communicator up");
+}
+
 int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     const int iterations = argc > 1 ? atoi(argv[1]) : 20, pairs = argc > 2 ? atoi(argv[2]) : 0;
@@ -150,6 +172,7 @@ int main(int argc, char** argv) {
     }
     many_small();
     many_short_gathers();
+    short_plans();
     const int of_large = left_before_ours(large, 10), of_middle = left_before_ours(middle, 20);
     if (expect_thalweg()) {
         CHECK(of_large == 1, "of allgathers of 1 MiB number %d is the first of ours: %s", of_large,
