@@ -8,8 +8,8 @@ bench/results/test-full.log (test_full_log.py), which is kept with the results.
     test-full JOB...                only these; --list shows them
     test-full --only REGEX JOB      only parts whose name matches
     test-full --limit SECONDS       counts no part that begins after that time: what is left waits for the next call
-    test-full --parallel N          tests of `full` side by side, as ctest would begin them with N (twice the cores, as
-                                    `make test`). What failed beside others is repeated alone; the log says that it did
+    test-full --parallel N          tests of `full` side by side, as ctest would begin them with N (twice the cores; `make
+                                    test` takes four times). What failed beside others is repeated alone; the log says so
     test-full --since COMMIT        what passed on COMMIT or later counts as well; the log says which commit it was
     test-full --show                writes the log anew and prints its summary, without running anything
 

@@ -31,7 +31,7 @@ constexpr const char* prefix = "THALWEG";
 
 // Inside a host libucp may announce messages from here on, where it does not announce all that it may.
 constexpr std::size_t inside_rendezvous_bytes = 128 * 1024 + 1;
-// From here on messages are announced first where that was asked for: what shm calls large.
+// From here on messages are announced first where that was asked for.
 constexpr std::size_t handshake_bytes = 16 * 1024;
 
 // Why messages travel as they do, for reports.
