@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <string>
+
 #include "lab/lab.h"
 
 using namespace thalweg::lab;
@@ -69,4 +72,17 @@ TEST(Options, MistakesAreRefused) {
         if (wrong == Args{"--hosts"}) with_program = wrong;
         EXPECT_THROW(parse_run_options(with_program), std::runtime_error) << testing::PrintToString(wrong);
     }
+}
+
+TEST(Options, AMistakenValueIsToldWithItsOption) {
+    for (const char* option :
+         {"--hosts", "--ppn", "--ranks", "--rate", "--burst", "--rails", "--mpi", "--map", "--yield-help"})
+        try {
+            parse_run_options({option, "nonsense", "--", "app"});
+            ADD_FAILURE() << option;
+        } catch (const std::runtime_error& error) {
+            const std::string said = error.what();
+            EXPECT_EQ(said.rfind(std::string(option) + " takes ", 0), 0u) << said;
+            EXPECT_NE(said.find("not \"nonsense\""), std::string::npos) << said;
+        }
 }

@@ -61,8 +61,8 @@ struct Options {
 // --- options.cpp
 // ---------------------------------------------------------------------------------------------
 Options parse_run_options(const Args& args);
-std::uint64_t parse_rate(const std::string& text);   // "100mbit" -> bits per second
-std::uint64_t parse_bytes(const std::string& text);  // "16kb" -> bytes, 1024-based
+std::uint64_t parse_rate(const std::string& text);   // of --rate: "100mbit" -> bits per second
+std::uint64_t parse_bytes(const std::string& text);  // of --burst: "16kb" -> bytes, 1024-based
 const char* name_of(Mpi mpi);
 Mpi parse_mpi(const std::string& text);  // throws with one sentence that names them all
 std::string run_usage();

@@ -50,14 +50,15 @@ struct Unit {
 };
 
 template <std::size_t n>
-std::uint64_t parse_with_unit(const std::string& text, const Unit (&units)[n], const std::string& accepted) {
+std::uint64_t parse_with_unit(const std::string& option, const std::string& text, const Unit (&units)[n],
+                              const std::string& accepted) {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (end != text.c_str() && std::isfinite(value) && value > 0)
         for (const auto& unit : units)
             if (std::strcmp(end, unit.name) == 0 && value * unit.factor >= 1 && value * unit.factor < 1e18)
                 return static_cast<std::uint64_t>(std::llround(value * unit.factor));
-    fail("\"" + text + "\" is not " + accepted);
+    fail(option + " takes " + accepted + ", not \"" + text + "\"");
 }
 
 }  // namespace
@@ -89,14 +90,14 @@ std::uint64_t parse_rate(const std::string& text) {
     constexpr double bits_per_byte = 8, most = 1e18;
     const double bits = thalweg::parse_rate(text).value_or(0) * bits_per_byte;
     if (bits >= 1 && bits < most) return static_cast<std::uint64_t>(std::llround(bits));
-    return parse_with_unit(text, units, std::string(rate_form));
+    return parse_with_unit("--rate", text, units, std::string(rate_form));
 }
 
 std::uint64_t parse_bytes(const std::string& text) {
     static constexpr Unit units[] = {{"", 1},      {"b", 1},       {"k", 1024},
                                      {"kb", 1024}, {"m", 1048576}, {"mb", 1048576}};
     if (const auto bytes = thalweg::parse_bytes(text); bytes && *bytes > 0) return *bytes;
-    return parse_with_unit(text, units, "a size such as 16K or 16kb (b, kb, mb)");
+    return parse_with_unit("--burst", text, units, "a size such as 16K or 16kb (b, kb, mb)");
 }
 
 std::string run_usage() {
