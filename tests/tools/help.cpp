@@ -45,6 +45,16 @@ TEST(help, of_a_word_that_nobody_knows_is_a_mistake) {
               "thalweg bench: there is no subcommand frobnicate; `thalweg bench --help` lists them\n");
 }
 
+// They are a program's: what predicts goes by its own options.
+TEST(help, names_the_verb_whose_settings_come_from_the_environment) {
+    EXPECT_NE(shell(tool("help")).text.find("settings of `thalweg run` are environment variables"),
+              std::string::npos);
+    const std::string question = tool("explain bcast --bytes 1M --topology 'node:4 core:1'");
+    const Result plain = shell(question);
+    EXPECT_EQ(plain.status, 0) << plain.text;
+    EXPECT_EQ(shell("THALWEG_RATE=100mbit THALWEG_BCAST=binomial " + question).text, plain.text);
+}
+
 class Help : public Scratch {};
 
 TEST_F(Help, starts_no_program_that_is_named_behind_a_verb) {

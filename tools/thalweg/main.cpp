@@ -37,7 +37,7 @@ void print_help() {
                "--version", "the version");
     fmt::print(
         "Sizes are written 65536, 64K, 4M (powers of 1024); rates 100mbit, 12GB/s; times carry their unit\n"
-        "in the name. Options may also be set by environment variables: see `thalweg info`.\n");
+        "in the name. The settings of `thalweg run` are environment variables, too: see `thalweg info`.\n");
 }
 
 int unknown_verb(std::string_view name) {
