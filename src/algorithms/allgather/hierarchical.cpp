@@ -1,7 +1,8 @@
 // Three phases: gather inside hosts, allgather among one rank per host, broadcast of everything inside hosts.
 //
-//     3 hosts of 2 ranks:     1 → 0   3 → 2   5 → 4      0, 2, 4 exchange 01, 23, 45      0 →012345→ 1   2 →
-//     3   4 → 5
+//     3 hosts of 2 ranks:   1 → 0   3 → 2   5 → 4             inside hosts
+//                           0, 2, 4 exchange 01, 23, 45       among one rank per host
+//                           0 →012345→ 1   2 → 3   4 → 5      everything, inside hosts
 //
 // As published, for comparison: what node_leader hands out piece by piece comes here at the end, with every
 // rank's own block again. Rounds: one, those of inter, those of intra. Bytes: p m to every rank that does not

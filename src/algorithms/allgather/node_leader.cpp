@@ -1,9 +1,10 @@
 // Ranks of a host exchange directly, one rank per host exchanges with the others, and passes on what comes.
 //
-//     3 hosts of 2 ranks, inter = ring:     0 ⇄ 1     2 ⇄ 3     4 ⇄ 5          inside hosts, all at once
-//                                           0 →01→ 2 →23→ 4 →45→ 0 →45→ 2 …   among leaders, a host's blocks
-//                                           together 0 →45→ 1   2 →01→ 3   4 →23→ 5    inside, while the next
-//                                           piece travels
+//     3 hosts of 2 ranks, inter = ring:
+//
+//     0 ⇄ 1     2 ⇄ 3     4 ⇄ 5              inside hosts, all at once
+//     0 →01→ 2 →23→ 4 →45→ 0 →45→ 2 …        among leaders, a host's blocks together
+//     0 →45→ 1   2 →01→ 3   4 →23→ 5         inside, while the next piece travels
 //
 // Each link between hosts carries the blocks of the other hosts once, whatever the order of ranks is. Blocks
 // that do not lie host by host in `out` go through scratch. Rounds: those of inter, one before and intra's

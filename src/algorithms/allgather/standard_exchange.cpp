@@ -2,9 +2,8 @@
 //
 //     size 6, k = 1:  round 1:  0 ⇄ 1   2 ⇄ 3   4 ⇄ 5
 //                     round 2:  0 ⇄ 2   1 ⇄ 3             4 and 5 have no partners and lack nothing yet
-//                     round 3:  0 ⇄ 4   1 ⇄ 5             2 and 3 have no partners:
-//                               0 → 2   1 → 3             they get blocks 4 and 5 from their group, down a
-//                               tree
+//                     round 3:  0 ⇄ 4   1 ⇄ 5             2 and 3 have no partners: they get blocks
+//                               0 → 2   1 → 3             4 and 5 from their group, down a tree
 //
 // Only the last group of a level can be incomplete. Its m members exchange with the first m of every other
 // group; from these the rest of that group gets it, holders doubling. Rounds: ⌈log_(k+1) p⌉ where p is a

@@ -1,10 +1,10 @@
 // Each leader combines its share of its host's vectors, reduces it with its peers, and hands the result out.
 //
-//     2 hosts of 2 ranks, 2 leaders:    0 ⇄ 1   2 ⇄ 3    0 and 2 combine the first half of their hosts'
-//     vectors,
-//                                                       1 and 3 the second
-//                                       0 ⇄ 2   1 ⇄ 3    inter, one half each
-//                                       0 ⇄ 1   2 ⇄ 3    and each hands its half out, piece by piece
+//     2 hosts of 2 ranks, 2 leaders:
+//
+//     0 ⇄ 1   2 ⇄ 3    0 and 2 combine the first half of their hosts' vectors, 1 and 3 the second
+//     0 ⇄ 2   1 ⇄ 3    inter, one half each
+//     0 ⇄ 1   2 ⇄ 3    and each hands its half out, piece by piece
 //
 // A host's vectors are combined before anything leaves it: with an inter of 2 n (h-1)/h bytes, a link between
 // hosts carries no more than that, however many ranks a host has, and all leaders of a host share in

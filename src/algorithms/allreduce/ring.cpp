@@ -1,8 +1,9 @@
 // Every block goes round the ring twice: once to be combined, once to be handed out.
 //
-//     size 4, block b starts at rank b+1:   1 →0→ 2 →0→ 3 →0→ 0      every rank adds its operand on the right
-//                                           0 →0→ 1 →0→ 2 →0→ 3      the result of block 0 goes on from rank
-//                                           0
+//     size 4, block b starts at rank b+1; of block 0:
+//
+//     1 →0→ 2 →0→ 3 →0→ 0      every rank adds its operand on the right
+//     0 →0→ 1 →0→ 2 →0→ 3      the result goes on from rank 0
 //
 // Blocks pass in pieces, so that one is combined while the next is on the wire. Rounds: 2 (p-1). Bytes: a
 // rank sends and receives 2 n (p-1)/p, the least that is possible; between hosts of ranks in a row, each link

@@ -5,9 +5,8 @@
 //     host 0:  1 ─→ 0, 2, 3         the root is its host's leader, elsewhere the lowest rank is;
 //              │                    a message crosses each link between hosts once
 //     host 1:  4 ─→ 5, 6, 7
-//              │                    when piece k of the chain arrives, the leader first sends it to the next
-//              host,
-//     host 2:  8 ─→ 9, 10, 11       then to its own, while piece k+1 is on the wire
+//              │                    when piece k of the chain arrives, the leader sends it to the next
+//     host 2:  8 ─→ 9, 10, 11       host first, then to its own, while piece k+1 is on the wire
 //
 // The pieces inside a host are those in which the message reaches its leader, whatever `inter` is: the chunks
 // of a chain, the blocks of a scatter. Its local ranks know them because they build their leader's part too.

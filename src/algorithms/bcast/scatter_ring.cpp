@@ -1,8 +1,8 @@
 // Binomial scatter, then every block once around the closed ring: MPICH's broadcast for long messages.
 //
 //     size 4, after the scatter:    0: 0123   1: 1   2: 23   3: 3
-//     ring round 1:  0 →0→ 1   1 →1→ 2   2 →2→ 3   3 →3→ 0      round 2:  0 →3→ 1   1 →0→ 2   2 →1→ 3   3 →2→
-//     0   …
+//     ring round 1:  0 →0→ 1   1 →1→ 2   2 →2→ 3   3 →3→ 0
+//          round 2:  0 →3→ 1   1 →0→ 2   2 →1→ 3   3 →2→ 0      round 3:  0 →2→ 1   …
 //
 // Rounds: ⌈log2 p⌉ + p - 1. Bytes: a rank receives n (p-1)/p in the ring whatever it already holds, so that
 // the sum over v of the (kept(v) - 1) blocks it kept from the scatter crosses twice: (p/2) log2 p blocks for

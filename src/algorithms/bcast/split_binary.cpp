@@ -1,12 +1,11 @@
 // Each half of the message flows down one half of a binary tree; then neighbours of the two halves swap.
 //
 //     size 7:        0                  odd places get the first half, even ones the second:
-//                 ╱     ╲               place v ≥ 1 on level l sends to v + 2^l and v + 2·2^l, which keeps v
-//                 odd or even
-//                1       2
+//                 ╱     ╲               place v ≥ 1 on level l sends to v + 2^l and v + 2·2^l,
+//                1       2              which keeps v odd or even
 //               ╱ ╲     ╱ ╲
-//              3   5   4   6            then 1 ⇄ 2   3 ⇄ 4   5 ⇄ 6   (the last one of an even size: from the
-//              root)
+//              3   5   4   6            then 1 ⇄ 2   3 ⇄ 4   5 ⇄ 6
+//                                       (the last one of an even size: from the root)
 //
 // Rounds: 2 (n/2c - 1) + about 2 log2 p down the tree, n/2c for the swap. Bytes: an inner rank sends 1.5 n, a
 // rank receives n. J. Pješivac-Grbović et al.: Performance Analysis of MPI Collective Operations, 2007.

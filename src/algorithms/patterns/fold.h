@@ -1,7 +1,7 @@
 // Reductions among a power of two of the ranks: the others are folded in first.
 //
-//     size 6:  0 → 1   2 → 3      1 and 3 combine; 1, 3, 4, 5 are places 0, 1, 2, 3;      1 → 0   3 → 2 at
-//     the end
+//     size 6:  0 → 1   2 → 3      1 and 3 combine; 1, 3, 4, 5 are places 0, 1, 2, 3
+//              1 → 0   3 → 2      at the end
 //
 // Neighbours are folded, so that places ascend with ranks: operands stay in the order of ranks.
 #pragma once

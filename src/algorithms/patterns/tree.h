@@ -1,9 +1,9 @@
 // Broadcast down a tree, piece by piece: an inner rank hands piece k to all its children, in order, before it
 // waits for piece k + 1.
 //
-//     recv 0 → send 0 to each child → recv 1 → send 1 to each child → …      (order of issue; data is the
-//     only order
-//                                                                             of completion)
+//     recv 0 → send 0 to each child → recv 1 → send 1 to each child → …
+//
+// That is the order of issue; of completion data is the only order.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,7 @@
 //     receiver                 sender
 //     ready  ----------------> the message is sent already: its request is answered so
 //                              not yet: kept; who sends it writes pieces at once
-//     a request that has       written before the other frame was read: neither is answered
-//     crossed  <-------------
+//     ready  -----> <-------- a request, written before that was read: neither is answered
 //     unready ---------------> the receive is gone: forgotten, if the message was not sent
 //              <-------------- unheard: not kept, the message will be asked about as others are
 //

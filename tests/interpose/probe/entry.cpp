@@ -2,8 +2,8 @@
 // end what it saw. With it the interposition is tested on its own, without plans and schedules.
 //
 //   PROBE_TAKE=none (default)   every call is declined
-//   PROBE_TAKE=all              broadcasts run as PMPI_Bcast from here, so that a tool below us does not see
-//   them PROBE_TAKE=direct           declined, and the wrappers need not ask until a communicator is freed
+//   PROBE_TAKE=all              broadcasts run as PMPI_Bcast from here: a tool below us does not see them
+//   PROBE_TAKE=direct           declined, and the wrappers need not ask until a communicator is freed
 //   PROBE_TAKE=limited          the same, but of broadcasts below 1000 bytes only
 //   PROBE_ASSUME=1              all ranks have us where the launcher has no store
 //   PROBE_SECONDS=<s>           how long ranks wait for one that has left its word
