@@ -8,7 +8,7 @@
 // By the configuration's phase something else is measured with the same ways and the same checks:
 //
 //   halo_changing   a run whose mix changes: each sample of a column is all phases of the point, in order
-//   halo_overlap    calls with computation between their two parts (bench/overlap.h says how that is counted)
+//   halo_overlap    calls with computation between their two parts (driver/overlap.h says how it is counted)
 #pragma once
 
 #include <mpi.h>
