@@ -14,8 +14,7 @@ enum : std::size_t { ports };
 namespace {
 
 std::uint64_t at_a_time(const Problem& problem, const Choice& choice) {
-    const auto others = static_cast<std::uint64_t>(problem.size - 1);
-    return choice.values[ports] == 0 ? others : std::min(choice.values[ports], others);
+    return patterns::at_a_time(choice.values[ports], static_cast<std::uint64_t>(problem.size - 1));
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 // puts, the plan lets the peers write straight into the program's memory (engine.h, Execution::aim);
 // elsewhere the same steps are messages. The ready and done signals that papers on persistent RMA alltoallv
 // (E. Namugwanya, arXiv 2604.05099) put in the place of fences.
-#include <algorithm>
-
 #include "algorithms/patterns/group.h"
 #include "algorithms/patterns/parcels.h"
 
@@ -17,20 +15,12 @@ namespace thalweg::alltoallv::notify {
 
 enum : std::size_t { in_flight };
 
-namespace {
-
-std::uint64_t at_a_time(const Choice& choice, std::uint64_t messages) {
-    return choice.values[in_flight] == 0 ? messages : std::min(choice.values[in_flight], messages);
-}
-
-}  // namespace
-
 std::string_view refuse(const Problem&, const Topology&, const Choice&) { return {}; }
 
 Schedule build(const Problem& problem, const Topology& topology, const Choice& choice) {
     Builder builder(problem.rank, problem.size);
     const patterns::Parcels parcels(problem, topology, true);
-    const std::uint64_t window = at_a_time(choice, parcels.outgoing().size());
+    const std::uint64_t window = patterns::at_a_time(choice.values[in_flight], parcels.outgoing().size());
     std::vector<StepId> told, heard, puts;
     parcels.each(
         [&](const Parcel& parcel) {
@@ -64,7 +54,9 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
     const std::uint64_t ranks = problem.exchange == nullptr ? static_cast<std::uint64_t>(problem.size) : 1;
     const auto signals = static_cast<std::uint64_t>(parcels.incoming().size());
     if (messages + signals == 0) return {};
-    const std::uint64_t turns = messages == 0 ? 0 : patterns::ceil_div(messages, at_a_time(choice, messages));
+    const std::uint64_t turns =
+        messages == 0 ? 0
+                      : patterns::ceil_div(messages, patterns::at_a_time(choice.values[in_flight], messages));
     const std::uint64_t empty = parcels.empty_messages();
     return {1 + turns, ranks * (messages - empty), ranks * parcels.sent_bytes(), 0,
             ranks * (signals + empty)};
@@ -74,7 +66,7 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const auto others = static_cast<std::uint64_t>(problem.size - 1);
     Price price{0, others * problem.bytes, problem.bytes, 2 * others};
-    price.ports = at_a_time(choice, others);
+    price.ports = patterns::at_a_time(choice.values[in_flight], others);
     price.rounds = 1 + patterns::ceil_div(others, price.ports);
     return price;
 }

@@ -7,8 +7,6 @@
 // bytes are not sent (unless Exchange::empty_travel): the cost follows the real neighbours, not p. Other
 // hosts first as in the hierarchical variant of arXiv 2604.05099: what a host exchanges inside overlaps with
 // what is on the network.
-#include <algorithm>
-
 #include "algorithms/patterns/group.h"
 #include "algorithms/patterns/parcels.h"
 
@@ -16,20 +14,12 @@ namespace thalweg::alltoallv::spread {
 
 enum : std::size_t { in_flight };
 
-namespace {
-
-std::uint64_t at_a_time(const Choice& choice, std::uint64_t messages) {
-    return choice.values[in_flight] == 0 ? messages : std::min(choice.values[in_flight], messages);
-}
-
-}  // namespace
-
 std::string_view refuse(const Problem&, const Topology&, const Choice&) { return {}; }
 
 Schedule build(const Problem& problem, const Topology& topology, const Choice& choice) {
     Builder builder(problem.rank, problem.size);
     const patterns::Parcels parcels(problem, topology, true);
-    const std::uint64_t window = at_a_time(choice, parcels.outgoing().size());
+    const std::uint64_t window = patterns::at_a_time(choice.values[in_flight], parcels.outgoing().size());
     std::vector<StepId> sends;
     parcels.each(
         [&](const Parcel& parcel) {
@@ -51,15 +41,15 @@ Claim claim(const Problem& problem, const Topology& topology, const Choice& choi
     const std::uint64_t ranks = problem.exchange == nullptr ? static_cast<std::uint64_t>(problem.size) : 1;
     if (messages == 0) return {};
     const std::uint64_t empty = parcels.empty_messages();
-    return {patterns::ceil_div(messages, at_a_time(choice, messages)), ranks * (messages - empty),
-            ranks * parcels.sent_bytes(), 0, ranks * empty};
+    return {patterns::ceil_div(messages, patterns::at_a_time(choice.values[in_flight], messages)),
+            ranks * (messages - empty), ranks * parcels.sent_bytes(), 0, ranks * empty};
 }
 
 Price price(const Problem& problem, const Topology&, const Choice& choice) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const auto others = static_cast<std::uint64_t>(problem.size - 1);
     Price price{0, others * problem.bytes, problem.bytes, others};
-    price.ports = at_a_time(choice, others);
+    price.ports = patterns::at_a_time(choice.values[in_flight], others);
     price.rounds = patterns::ceil_div(others, price.ports);
     return price;
 }

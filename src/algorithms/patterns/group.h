@@ -18,6 +18,11 @@ struct Group {
     int rank_at(int place) const { return place < size - root ? place + root : place + root - size; }
 };
 
+// How many of `messages` a rank has on its way at a time where it may have `at_once`; 0: all of them.
+constexpr std::uint64_t at_a_time(std::uint64_t at_once, std::uint64_t messages) {
+    return at_once == 0 ? messages : std::min(at_once, messages);
+}
+
 constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
 // ⌈log2 n⌉ and ⌊log2 n⌋, 0 for n <= 1.
