@@ -101,6 +101,40 @@ bool notes_edges(const World& world, const CollectiveCall& call, Communicator::S
     return true;
 }
 
+// What is noted of a call's messages, for what the ranks tell one another later.
+struct Noted {
+    bool largest = false, traits = false, edges = false;
+};
+
+// Counts the call, on all ranks at the same place, whether or not this one can run it; where it is time, the
+// ranks are to tell one another.
+Noted count_noted(const World& world, const CollectiveCall& call, Communicator::SelfDriven& self_driven) {
+    const bool waits_for_nobody = !call.persistent && !call.blocking;
+    NonblockingState* const state = self_driven.state.get();
+    Noted noted;
+    noted.largest = call.neighbours && waits_for_nobody;
+    if (noted.largest && self_driven.sizes.count() && state != nullptr && state->neighbours().by_size()) {
+        want_meeting(self_driven);
+        self_driven.tells_largest = true;
+    }
+    noted.traits = call.has_letters() && !call.neighbours && waits_for_nobody;
+    if (noted.traits && (self_driven.exchange_sizes.count() || state == nullptr)) {
+        if (state != nullptr) want_meeting(self_driven);
+        self_driven.tells_traits = true;
+    }
+    noted.edges = notes_edges(world, call, self_driven);
+    return noted;
+}
+
+void note_messages(const Noted& noted, const Letters& letters, const Communicator& communicator,
+                   Communicator::SelfDriven& self_driven) {
+    const int rank = communicator.rank();
+    if (noted.largest) self_driven.sizes.note(largest_of(letters));
+    if (noted.edges) self_driven.edges.note(letters, rank);
+    if (noted.traits && self_driven.exchange_sizes.notes())
+        self_driven.exchange_sizes.note(words_of(letters, rank, communicator.size()));
+}
+
 // Whether a program would find the blocks of a grid now here, now there: the first calls are native, and of
 // blocking ones any. A persistent operation is ours in all its starts.
 bool keeps_blocks(const World& world, const CollectiveCall& call, const NonblockingState& state) {
@@ -186,23 +220,9 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
     else if (!look_at_neighbours(call, communicator, shape))
         unfit = Reason::invalid;
     if (unfit == Reason::invalid) return declined_on(Reason::invalid, shape.bytes);
-    const bool notes_sizes = call.neighbours && !call.persistent && !call.blocking;
-    if (notes_sizes && self_driven.sizes.count() && self_driven.state != nullptr &&
-        self_driven.state->neighbours().by_size()) {
-        want_meeting(self_driven);
-        self_driven.tells_largest = true;
-    }
-    const bool notes_traits = call.has_letters() && !call.neighbours && !call.persistent && !call.blocking;
-    if (notes_traits && (self_driven.exchange_sizes.count() || self_driven.state == nullptr)) {
-        if (self_driven.state != nullptr) want_meeting(self_driven);
-        self_driven.tells_traits = true;
-    }
-    const bool notes_letters = notes_edges(world, call, self_driven);
+    const Noted noted = count_noted(world, call, self_driven);
     if (unfit) return declined_on(*unfit, shape.bytes);
-    if (notes_sizes) self_driven.sizes.note(largest_of(shape.letters));
-    if (notes_letters) self_driven.edges.note(shape.letters, communicator.rank());
-    if (notes_traits && self_driven.exchange_sizes.notes())
-        self_driven.exchange_sizes.note(words_of(shape.letters, communicator.rank(), communicator.size()));
+    note_messages(noted, shape.letters, communicator, self_driven);
     if (const auto why = steered_away(world, call.collective, shape.bytes))
         return declined_on(*why, shape.bytes);
 
@@ -246,7 +266,7 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
         return declined_on(reason, shape.bytes);
     };
     if (!call.blocking && state.may_outlive_world()) return not_planned(Reason::session);
-    if (call.blocking && notes_letters && self_driven.tells_edges && state.neighbours().bundles())
+    if (call.blocking && noted.edges && self_driven.tells_edges && state.neighbours().bundles())
         state.agree_on_edges(call.comm);
     if (keeps_blocks(world, call, state)) return not_planned(Reason::blocks);
     if (call.neighbours && !state.numbers_suffice()) return not_planned(Reason::cannot);
