@@ -44,9 +44,7 @@ void look_at(Pattern& pattern) {
     TraitWords words{};
     for (int rank = 0; rank < pattern.ranks; ++rank) {
         const Exchange exchange = exchange_of(pattern, rank, false);
-        for (const Parcel& parcel : exchange.outgoing)
-            if (parcel.peer != rank) count_message(words, parcel.bytes);
-        if (!is_in_step(exchange.outgoing, exchange.incoming, rank, pattern.ranks)) ++words[word_out_of_step];
+        count_exchange(words, exchange.outgoing, exchange.incoming, rank, pattern.ranks);
     }
     pattern.traits = traits_of(words, pattern.ranks);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace thalweg {
 
@@ -14,6 +15,13 @@ constexpr std::uint64_t mixed(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
+}
+
+// What differs in any of them, or in their order, differs here.
+constexpr std::uint64_t mixed(std::initializer_list<std::uint64_t> values) {
+    std::uint64_t digest = 0;
+    for (const std::uint64_t value : values) digest = mixed(digest + value + golden_step);
+    return digest;
 }
 
 }  // namespace thalweg

@@ -1,7 +1,6 @@
 #include "interpose/runtime.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -10,9 +9,11 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "api/entry.h"
+#include "base/loaded_objects.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "interpose/inherited.h"
@@ -96,31 +97,6 @@ bool fortran_integers_differ() {
                        "calls are left to MPI",
                        static_cast<int>(bytes), static_cast<int>(sizeof(int)));
     return true;
-}
-
-struct Search {
-    const char* name;
-    void* self;
-    void* address;
-    const void* own_base;  // of the object that `self` is in
-    bool behind_us;
-};
-
-// Objects in the order in which they were loaded. Those in front of ours have had the call already: a tool
-// among them that passes on what it wraps would pass it to us for ever.
-int search_object(dl_phdr_info* object, std::size_t, void* data) {
-    auto* search = static_cast<Search*>(data);
-    if (!search->behind_us) {
-        search->behind_us = reinterpret_cast<const void*>(object->dlpi_addr) == search->own_base;
-        return 0;
-    }
-    if (object->dlpi_name == nullptr || object->dlpi_name[0] == '\0') return 0;
-    void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == nullptr) return 0;
-    void* address = dlsym(handle, search->name);
-    dlclose(handle);
-    if (address != nullptr && address != search->self) search->address = address;
-    return search->address != nullptr;
 }
 
 void* find_profiled(const char* name) {
@@ -298,11 +274,17 @@ void* thalweg_find_past_tools(const char* name) { return calls_past_tools() ? fi
 void* thalweg_find_native(const char* name, void* self) {
     Dl_info own;
     if (dladdr(self, &own) == 0) own.dli_fbase = nullptr;
-    Search search{name, self, nullptr, own.dli_fbase, own.dli_fbase == nullptr};
-    dl_iterate_phdr(search_object, &search);
-    if (search.address == nullptr) search.address = find_profiled(name);
+    // Those in front of ours have had the call already: a tool among them that passes on what it wraps would
+    // pass it to us for ever.
+    void* address = nullptr;
+    for (const std::string& file : loaded_files(own.dli_fbase)) {
+        address = symbol_of(file, name);
+        if (address == self) address = nullptr;
+        if (address != nullptr) break;
+    }
+    if (address == nullptr) address = find_profiled(name);
     dlerror();
-    return search.address;
+    return address;
 }
 
 void* thalweg_find_extension(const char* name) {

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/float_modes.h"
+#include "base/mixing.h"
 #include "plan/datatype.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
@@ -103,13 +104,9 @@ void send_in_place(const Letters& letters, int rank, bool copied, Ongoing& ongoi
 
 namespace {
 
-// Of a message; what differs in any of these differs here.
 std::uint64_t digest(int from, int to, int edge, std::uint64_t bytes) {
-    std::uint64_t hash = 0;
-    for (const std::uint64_t value : {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
-                                      static_cast<std::uint64_t>(edge), bytes})
-        hash = mixed(hash + value + golden_step);
-    return hash;
+    return mixed({static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
+                  static_cast<std::uint64_t>(edge), bytes});
 }
 
 }  // namespace
@@ -125,10 +122,8 @@ std::uint64_t difference_of(const Letters& letters, int rank) {
 
 TraitWords words_of(const Letters& letters, int rank, int size) {
     TraitWords words{};
-    for (const Letter& letter : letters.outgoing)
-        if (letter.peer != rank) count_message(words, letter.bytes);
+    count_exchange(words, letters.outgoing, letters.incoming, rank, size);
     words[word_of_digests] = difference_of(letters, rank);
-    words[word_out_of_step] = is_in_step(letters.outgoing, letters.incoming, rank, size) ? 0 : 1;
     return words;
 }
 

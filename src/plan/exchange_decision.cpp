@@ -53,16 +53,17 @@ namespace {
 void expect(NonblockingState& state, const CollectiveCall& call, const Traits& traits, CallShape& shape,
             Decision& decision) {
     shape.decided_bytes = traits.mean_bytes;
-    const bool few = !call.blocking && state.topology().nodes() > 1 && is_sparse(traits, state.size());
-    Decision known = few ? state.neighbours().decide(traits.mean_message_bytes)
-                         : state.decide(call.collective, traits.mean_bytes);
+    const std::uint64_t bytes = call.blocking ? traits.mean_bytes : deciding_bytes(traits, state.topology());
+    Decision known = state.decide(call.collective, bytes);
+    if (known.choice && !call.blocking && is_sparse(traits, state.size()) && state.topology().nodes() > 1)
+        known = state.neighbours().decide(bytes);
     if (!call.blocking && !known.choice) {
         decision = std::move(known);
         return;
     }
     const std::string_view name = known.choice ? known.choice->algorithm->name : "";
     const bool waits =
-        name == "pairwise" && (traits.unevenness > even || upsets_rounds(traits, state.size()));
+        name == "pairwise" && (traits.unevenness > even || is_upset(*known.choice, traits, state.topology()));
     if (name.empty() || name == leader_name || waits)
         known = {standard_choice(*find_algorithm(call.collective, straight_name)), "straight"};
     decision = std::move(known);
@@ -87,12 +88,13 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     if (call.persistent) traits = forethought.traits(state, call, shape);
     shape.decided_bytes = traits.mean_bytes;
     exchange->sizes_agree = traits.sizes_agree;
-    Decision decision =
-        forethought.decision ? *forethought.decision : state.decide(call.collective, shape.decided_bytes);
+    Decision decision = forethought.decision
+                            ? *forethought.decision
+                            : state.decide(call.collective, deciding_bytes(traits, state.topology()));
     const bool waits_for_nobody = !call.blocking && !call.persistent;
     const Traits* const expected = waits_for_nobody ? state.exchange_traits() : call.expected;
     const bool free = expected != nullptr && !decision.reason.starts_with("asked for");
-    if (!decision.choice && !call.persistent && !(free && waits_for_nobody)) return decision;
+    if (!decision.choice && !(free && waits_for_nobody)) return decision;
     if (free) {
         expect(state, call, *expected, shape, decision);
         order_by(decision, *expected);

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include "algorithms/patterns/parcels.h"
 #include "base/float_modes.h"
+#include "base/mixing.h"
 
 namespace thalweg {
 namespace {
@@ -20,6 +22,20 @@ std::uint64_t rounded_up(std::uint64_t sum, std::uint64_t count) {
     return count == 0 ? 0 : sum / count + (sum % count != 0);
 }
 
+// Of the messages between `rank` and `peers`, which are sorted by place; `sends`: from it to them.
+template <typename Place>
+std::uint64_t numbered(std::vector<int>& peers, int rank, bool sends, Place place_of) {
+    const auto before = [&](int a, int b) { return place_of(a) < place_of(b); };
+    if (!std::is_sorted(peers.begin(), peers.end(), before))
+        std::stable_sort(peers.begin(), peers.end(), before);
+    std::uint64_t sum = 0, number = 0;
+    for (const int peer : peers) {
+        const int from = sends ? rank : peer, to = sends ? peer : rank;
+        sum += mixed({static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to), ++number});
+    }
+    return sum;
+}
+
 }  // namespace
 
 void count_message(TraitWords& words, std::uint64_t bytes) {
@@ -29,6 +45,22 @@ void count_message(TraitWords& words, std::uint64_t bytes) {
     const std::uint64_t size = std::min(bytes / 1024 + 1, std::uint64_t{1} << 24);
     words[3] += size;
     words[4] += size * size;
+}
+
+void count_steps(TraitWords& words, std::vector<int> to, std::vector<int> from, int rank, int size) {
+    const auto others = static_cast<std::size_t>(size) - 1;
+    using patterns::distance;
+    using patterns::meeting;
+    words[word_by_distance] +=
+        numbered(to, rank, true, [=](int peer) { return distance(rank, peer, size); }) -
+        numbered(from, rank, false, [=](int peer) { return distance(peer, rank, size); });
+    // Of dense ones nobody asks, and there are many.
+    if (to.size() == others && from.size() == others) {
+        ++words[word_in_pairs];
+        return;
+    }
+    const auto place = [=](int peer) { return meeting(rank, peer); };
+    words[word_in_pairs] += numbered(to, rank, true, place) - numbered(from, rank, false, place);
 }
 
 Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls) {
@@ -41,47 +73,64 @@ Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls) {
             rounded_up(sums[0], sums[1]),
             unevenness,
             sums[word_of_digests] == 0,
-            sums[word_out_of_step] == 0};
+            sums[word_by_distance] == 0,
+            sums[word_in_pairs] == 0};
 }
 
 bool is_sparse(const Traits& traits, int size) {
     return traits.messages != 0 && traits.messages * dense_share < pairs_of(size);
 }
 
+namespace {
+
 bool upsets_rounds(const Traits& traits, int size) {
     return !traits.in_step && traits.messages * 10 < pairs_of(size) * 9;
 }
 
+}  // namespace
+
 bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology) {
-    return topology.nodes() > 1 && choice.algorithm->name == "spread" && !traits.in_step &&
-           traits.messages < pairs_of(topology.size());
+    const std::string_view name = choice.algorithm->name;
+    if (name == "spread")
+        return topology.nodes() > 1 && !traits.in_step && traits.messages < pairs_of(topology.size());
+    return name == "pairwise" && choice.values[0] != 0 && topology.nodes() == topology.size() &&
+           upsets_rounds(traits, topology.size()) && traits.in_step_in_pairs &&
+           traits.unevenness <= even_neighbours;
+}
+
+bool is_upset(const Choice& choice, const Traits& traits, const Topology& topology) {
+    return upsets_rounds(traits, topology.size()) && !meets_in_pairs(choice, traits, topology);
 }
 
 // A rank with few peers is one among neighbours, whose messages count, and not what all pairs have on
-// average: of a thousand ranks that is next to nothing. In rounds nothing goes where even a tenth of the
-// pairs have no message and ranks are out of step, whatever a table says: who has nothing for the one it
-// meets is a message ahead of it from then on, and pieces that wait for one another wait for the wrong ones.
-PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const NeighbourSelector* neighbours,
+// average: of a thousand ranks that is next to nothing.
+std::uint64_t deciding_bytes(const Traits& traits, const Topology& topology) {
+    const bool few = topology.nodes() > 1 && is_sparse(traits, topology.size());
+    return few ? traits.mean_message_bytes : traits.mean_bytes;
+}
+
+PlannedExchange decide_planned(Decision by_size, const Traits& traits, const NeighbourSelector* neighbours,
                                const Topology& topology) {
-    PlannedExchange planned{std::move(by_mean)};
+    PlannedExchange planned{std::move(by_size)};
     Decision& decision = planned.decision;
+    if (!decision.choice) return planned;
     const auto straight = [&] {
         decision.choice = standard_choice(*find_algorithm(Collective::alltoallv, "spread"));
     };
-    const bool asked = decision.reason.starts_with("asked for");
+    const bool asked = decision.reason == "asked for";
     const bool sparse = !asked && is_sparse(traits, topology.size());
     if (sparse && topology.nodes() > 1) {
         decision = neighbours->decide(traits.mean_message_bytes);
-        planned.in_pairs = decision.choice && !traits.in_step;
+        if (!decision.choice) return planned;
+        planned.in_pairs = !traits.in_step;
     }
-    if (!decision.choice) return planned;
     const std::string_view name = decision.choice->algorithm->name;
     const bool in_rounds = !asked && name == "pairwise";
     if (!traits.sizes_agree)
         straight();
     else if (in_rounds && traits.unevenness > even)
         decision = {std::nullopt, "messages of uneven sizes"};
-    else if ((sparse && name == "node_leader") || (in_rounds && upsets_rounds(traits, topology.size())))
+    else if ((sparse && name == "node_leader") || (in_rounds && is_upset(*decision.choice, traits, topology)))
         straight();
     if (decision.choice) planned.in_pairs |= meets_in_pairs(*decision.choice, traits, topology);
     return planned;

@@ -5,8 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
-#include "base/mixing.h"
 #include "select/neighbours.h"
 #include "select/select.h"
 #include "topology/topology.h"
@@ -23,47 +24,56 @@ struct Traits {
     // Both ends of every message give it the same bytes, as the standard demands; where they do not, it is
     // false with all but one chance in 2^64.
     bool sizes_agree = false;
-    // At every distance in the ring of ranks who sends receives, too (is_in_step), on all ranks and in every
-    // call.
-    bool in_step = false;
+    // Each message is the k-th of both its ends (count_steps), as sure as sizes agree: where ranks are in the
+    // order by distance, and where they meet in pairs.
+    bool in_step = false, in_step_in_pairs = false;
 };
 
 // What one rank says of its messages; the sums of what all ranks say are what all messages look like. Bytes,
-// messages, what is left over where sizes do not agree, sizes and their squares in KiB, and whether it is out
-// of step.
-inline constexpr std::size_t trait_words = 6, word_of_digests = 2, word_out_of_step = 5;
+// messages, what is left over where sizes do not agree, sizes and their squares in KiB, and what is left over
+// where ranks are out of step, by distance and in pairs.
+inline constexpr std::size_t trait_words = 7, word_of_digests = 2, word_by_distance = 5, word_in_pairs = 6;
 using TraitWords = std::array<std::uint64_t, trait_words>;
 // Adds a message of its sender to another rank; one of no bytes does not count.
 void count_message(TraitWords& words, std::uint64_t bytes);
+// Numbers what `rank` of `size` sends to others, from the first message to the last in an order of all, less
+// what it receives: nothing is left over of all ranks where each message is the k-th of both its ends. Ranks
+// that exchange message after message are in step then: by distance, where messages are between all or shift
+// along a ring, one way or both; in pairs, on cubes and along lines.
+void count_steps(TraitWords& words, std::vector<int> to, std::vector<int> from, int rank, int size);
+// Both, of all that `rank` sends and receives. Without memory it is out of step.
+template <typename List>
+void count_exchange(TraitWords& words, const List& outgoing, const List& incoming, int rank,
+                    int size) noexcept {
+    for (const auto& message : outgoing)
+        if (message.peer != rank) count_message(words, message.bytes);
+    const auto peers_of = [rank](const List& messages) {
+        std::vector<int> peers;
+        for (const auto& message : messages)
+            if (message.bytes != 0 && message.peer != rank) peers.push_back(message.peer);
+        return peers;
+    };
+    try {
+        count_steps(words, peers_of(outgoing), peers_of(incoming), rank, size);
+    } catch (const std::bad_alloc&) {
+        ++words[word_by_distance];
+        ++words[word_in_pairs];
+    }
+}
 // Of `calls` calls between `size` ranks, whose words were all added up: what one of them is like on average.
 // Pre: calls > 0.
 Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls = 1);
 
 // Whether most pairs of `size` ranks have no message.
 bool is_sparse(const Traits& traits, int size);
-// Whether so many have none, and ranks out of step, that rounds are upset.
-bool upsets_rounds(const Traits& traits, int size);
-// Whether messages that go straight to their ranks go in the order in which hosts and ranks meet in pairs:
-// where a pair has none, and some rank is out of step. By distance, who has none for the rank it would meet
-// is a message ahead from then on, and two send to one while nobody sends to another.
+// Whether messages go in the order in which hosts and ranks meet in pairs: those that go straight to their
+// ranks, where a pair has none and ranks are not in step by distance, and pieces of hosts of one rank, where
+// rounds would be upset and pairs are in step.
 bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology);
-
-// Whether `rank` of `size`, at each distance in the ring of ranks, receives a message where it sends one, and
-// else none: true with one chance in 2^64 where it does not. Where all ranks do, messages by distance find
-// every rank either sending to one and receiving from one, or left out together with those it would have met:
-// a shift along a ring, one way or both, and messages between all, but neither a square nor a line.
-template <typename List>
-bool is_in_step(const List& outgoing, const List& incoming, int rank, int size) {
-    const auto of = [size](int from, int to) {
-        return mixed(static_cast<std::uint64_t>(to < from ? to - from + size : to - from));
-    };
-    std::uint64_t left_over = 0;  // a message to itself adds nothing
-    for (const auto& message : outgoing)
-        if (message.bytes != 0) left_over += of(rank, message.peer);
-    for (const auto& message : incoming)
-        if (message.bytes != 0) left_over -= of(message.peer, rank);
-    return left_over == 0;
-}
+// Whether so many pairs have none, and ranks are out of step, that rounds, pieces that flow or not, are
+// upset: who has nothing for the one it meets is a message ahead of it from then on, two send to one while
+// nobody sends to another, and pieces wait for the wrong ones.
+bool is_upset(const Choice& choice, const Traits& traits, const Topology& topology);
 
 // How a persistent exchange between all ranks runs.
 struct PlannedExchange {
@@ -71,10 +81,11 @@ struct PlannedExchange {
     bool in_pairs = false;  // Exchange::in_pairs
 };
 
-// `by_mean`: what the selector of the communicator decides for messages of traits.mean_bytes; what was asked
-// for there stays. Where sizes do not agree, every message goes straight. `neighbours`: what decides of a
-// sparse one; null elsewhere.
-PlannedExchange decide_planned(Decision by_mean, const Traits& traits, const NeighbourSelector* neighbours,
+// What the selector of a communicator is asked for, of which exchanges between all ranks are like that.
+std::uint64_t deciding_bytes(const Traits& traits, const Topology& topology);
+// `by_size`: what it decides for messages of deciding_bytes(); what was asked for there stays. Where sizes do
+// not agree, every message goes straight. `neighbours`: what decides of a sparse one; null elsewhere.
+PlannedExchange decide_planned(Decision by_size, const Traits& traits, const NeighbourSelector* neighbours,
                                const Topology& topology);
 
 // Where sizes differ by more (Traits::unevenness), rounds wait for their largest message. Of messages of

@@ -2,6 +2,7 @@
 #include "select/exchanges.h"
 
 #include "algorithms/cases.h"
+#include "algorithms/patterns/parcels.h"
 
 namespace thalweg {
 namespace {
@@ -13,7 +14,8 @@ Traits traits(int ranks, std::uint64_t messages, std::uint64_t bytes, std::uint6
     TraitWords words{};
     for (std::uint64_t i = 0; i < messages; ++i) count_message(words, i < large ? times * bytes : bytes);
     count_message(words, 0);
-    words[word_out_of_step] = messages < static_cast<std::uint64_t>(ranks * (ranks - 1)) ? 1 : 0;
+    words[word_by_distance] = messages < static_cast<std::uint64_t>(ranks * (ranks - 1)) ? 1 : 0;
+    words[word_in_pairs] = 1;
     return traits_of(words, ranks);
 }
 
@@ -63,13 +65,11 @@ TEST(Exchanges, SparseOnesAreDecidedAsNeighboursAre) {
     // By the mean of their messages, not of all pairs.
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1024)), (Planned{"notify", true}));
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 1000)), (Planned{"native", false}));
-    // Whatever the mean of all pairs, of which most have none, would be left to.
-    const Decision none{std::nullopt, "small message"};
-    EXPECT_EQ(planned(none, traits(8, 16, 4096)), (Planned{"spread", true}));
-    EXPECT_EQ(planned(none, traits(8, 16, 4096), "node:1 core:8"), (Planned{"native", false}));
-    EXPECT_EQ(planned(none, traits(8, 28, 4096)), (Planned{"native", false}));
-    EXPECT_EQ(planned({std::nullopt, "asked for, but it needs leaders"}, traits(8, 16, 4096)),
-              (Planned{"native", false}));
+    EXPECT_EQ(planned({std::nullopt, "small message"}, traits(8, 16, 4096)), (Planned{"native", false}));
+    // The mean of all pairs, of which most have none, is another matter.
+    EXPECT_EQ(deciding_bytes(traits(8, 16, 4096), topology_of("node:4 core:2")), 4096u);
+    EXPECT_EQ(deciding_bytes(traits(8, 28, 4096), topology_of("node:4 core:2")), 2048u);
+    EXPECT_EQ(deciding_bytes(traits(8, 14, 4096), topology_of("node:1 core:8")), 1024u);
     // Not in rounds, which pairs without a message upset; nor where these are half of all.
     EXPECT_EQ(planned(of("pairwise"), traits(8, 16, 4096)), (Planned{"spread", true}));
     EXPECT_EQ(planned(of("pairwise"), traits(8, 28, 4096)), (Planned{"spread", true}));
@@ -100,21 +100,66 @@ TEST(Exchanges, RanksInStepGoByDistanceAndInRounds) {
     EXPECT_EQ(planned(of("pairwise"), in_step(8, 16, 1024)), (Planned{"notify", false}));
 }
 
-TEST(Exchanges, RanksAreInStepThatReceiveAtTheDistancesAtWhichTheySend) {
-    using Parcels = std::vector<Parcel>;
-    const auto is_in_step = [](const Parcels& outgoing, const Parcels& incoming) {
-        return thalweg::is_in_step(outgoing, incoming, 2, 4);
+TEST(Exchanges, PairsInStepGoInPieces) {
+    Traits square = traits(4, 8, 64 << 10);
+    square.in_step_in_pairs = true;
+    EXPECT_EQ(planned(of("pairwise:chunk_bytes=32K"), square, "node:4 core:1"),
+              (Planned{"pairwise:chunk_bytes=32K", true}));
+    EXPECT_EQ(planned(of("pairwise"), square, "node:4 core:1"), (Planned{"spread", true}))
+        << "rounds are by distance";
+    EXPECT_EQ(planned(of("pairwise:chunk_bytes=32K"), square, "node:2 core:2"), (Planned{"spread", true}));
+    square.unevenness = 1.1;
+    EXPECT_EQ(planned(of("pairwise:chunk_bytes=32K"), square, "node:4 core:1"), (Planned{"spread", true}));
+    Traits cube = traits(8, 24, 64 << 10);
+    cube.in_step_in_pairs = true;
+    EXPECT_EQ(planned(of("spread"), cube, "node:8 core:1"), (Planned{"pairwise:chunk_bytes=32K", true}));
+}
+
+// What all of `ranks` say together; to_each(from, to): whether there is a message.
+template <typename ToEach>
+Traits all_of(int ranks, ToEach to_each) {
+    TraitWords words{};
+    for (int rank = 0; rank < ranks; ++rank) {
+        std::vector<Parcel> outgoing, incoming;
+        for (int peer = 0; peer < ranks; ++peer) {
+            // Of no bytes, and to itself: no messages.
+            outgoing.push_back({peer, 0, to_each(rank, peer) || peer == rank ? 8u : 0});
+            if (to_each(peer, rank)) incoming.push_back({peer, 0, 8});
+        }
+        count_exchange(words, outgoing, incoming, rank, ranks);
+    }
+    return traits_of(words, ranks);
+}
+
+TEST(Exchanges, RanksAreInStepWhoseMessagesAreTheSameOfBothEnds) {
+    const auto steps = [](int ranks, auto to_each) {
+        const Traits found = all_of(ranks, to_each);
+        return std::pair(found.in_step, found.in_step_in_pairs);
     };
-    EXPECT_TRUE(is_in_step({{3, 0, 8}, {0, 8, 16}}, {{0, 0, 4}, {1, 4, 4}})) << "a shift, of any sizes";
-    EXPECT_TRUE(is_in_step({{1, 0, 8}, {3, 8, 16}}, {{1, 0, 4}, {3, 4, 4}})) << "both ways along a ring";
-    EXPECT_TRUE(is_in_step({{0, 0, 8}, {1, 0, 0}}, {{0, 0, 4}, {2, 4, 4}, {3, 8, 0}}))
-        << "no bytes are no message, and one to itself meets nobody";
-    EXPECT_TRUE(is_in_step({}, {}));
-    EXPECT_FALSE(is_in_step({{0, 0, 8}, {3, 8, 8}}, {{0, 0, 8}, {3, 8, 8}})) << "a square";
-    EXPECT_FALSE(is_in_step({{1, 0, 8}}, {{1, 0, 8}})) << "the end of a line";
-    EXPECT_FALSE(is_in_step({{3, 0, 8}}, {{3, 0, 8}}));
-    EXPECT_FALSE(is_in_step({{3, 0, 8}}, {}));
-    EXPECT_FALSE(is_in_step({}, {{1, 0, 8}}));
+    const auto apart = [](int a, int b) { return std::abs(a - b); };
+    const std::pair by_distance{true, false}, in_pairs{false, true}, neither{false, false}, both{true, true};
+    for (const int ranks : {2, 3, 4, 5, 8}) {
+        const auto ahead = [=](int from, int to) { return patterns::distance(from, to, ranks); };
+        EXPECT_TRUE(steps(ranks, [](int from, int to) { return from != to; }).first) << ranks;
+        EXPECT_TRUE(steps(ranks, [=](int from, int to) { return ahead(from, to) == 1; }).first) << ranks;
+        const auto two = [=](int from, int to) { return ahead(from, to) == 1 || ahead(from, to) == 2; };
+        EXPECT_TRUE(steps(ranks, two).first) << ranks;
+    }
+    EXPECT_EQ(steps(5, [](int from, int to) { return patterns::distance(from, to, 5) % 3 != 0; }),
+              by_distance);
+    EXPECT_EQ(steps(4, [=](int a, int b) { return apart(a, b) == 1; }), in_pairs) << "a line";
+    EXPECT_EQ(steps(5, [=](int a, int b) { return apart(a, b) == 1; }), neither) << "a line of odd length";
+    EXPECT_EQ(steps(4, [](int a, int b) { return (a ^ b) == 1 || (a ^ b) == 2; }), in_pairs) << "a square";
+    const auto cube = [](int a, int b) { return (a ^ b) == 1 || (a ^ b) == 2 || (a ^ b) == 4; };
+    EXPECT_EQ(steps(8, cube), in_pairs);
+    EXPECT_EQ(
+        steps(6, [=](int a, int b) { return apart(a, b) == 3 || (apart(a, b) == 1 && a / 3 == b / 3); }),
+        neither)
+        << "two rows of three";
+    EXPECT_EQ(steps(6, [=](int a, int b) { return apart(a, b) == 1 || apart(a, b) == 5; }), both)
+        << "a closed line";
+    EXPECT_EQ(steps(4, [](int from, int to) { return from == 0 && to != 0; }), neither) << "from one to all";
+    EXPECT_EQ(steps(4, [](int, int) { return false; }), both);
 }
 
 TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {

@@ -8,7 +8,7 @@ namespace {
 
 // Of `messages` messages of `bytes` each, less than a KiB.
 TraitWords short_ones(std::uint64_t messages, std::uint64_t bytes) {
-    return {messages * bytes, messages, 0, messages, messages, 0};
+    return {messages * bytes, messages, 0, messages, messages, 0, 0};
 }
 
 TEST(traits, of_all_pairs) {
@@ -43,7 +43,7 @@ TEST(traits, a_message_that_not_every_call_has_is_one) {
 }
 
 TEST(traits, of_calls_that_are_alike_are_those_of_one) {
-    const TraitWords words = {300000, 5, 0, 300, 30000, 2};
+    const TraitWords words = {300000, 5, 0, 300, 30000, 2, 0};
     TraitWords sums = words;
     for (std::uint64_t& word : sums) word *= 16;
     const Traits one = traits_of(words, 3), mean = traits_of(sums, 3, 16);
@@ -52,6 +52,7 @@ TEST(traits, of_calls_that_are_alike_are_those_of_one) {
     EXPECT_EQ(mean.mean_message_bytes, one.mean_message_bytes);
     EXPECT_DOUBLE_EQ(mean.unevenness, one.unevenness);
     EXPECT_FALSE(one.in_step || mean.in_step);
+    EXPECT_TRUE(one.in_step_in_pairs && mean.in_step_in_pairs);
 }
 
 }  // namespace

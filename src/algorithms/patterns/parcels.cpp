@@ -16,13 +16,12 @@ std::vector<Parcel> uniform(const Problem& problem) {
     return parcels;
 }
 
-// In which place a and b meet; 0: they are one.
+}  // namespace
+
 std::uint64_t meeting(int a, int b) {
     const int apart = std::abs(a - b);
     return apart == 0 ? 0 : 2 * static_cast<std::uint64_t>(apart) + (std::min(a, b) / apart) % 2;
 }
-
-}  // namespace
 
 std::vector<Parcel> outgoing_of(const Problem& problem) {
     return problem.exchange == nullptr ? uniform(problem) : problem.exchange->outgoing;

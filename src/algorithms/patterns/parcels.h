@@ -14,6 +14,9 @@ namespace thalweg::patterns {
 // How far `to` is behind `from` in the ring of ranks: 0 … size-1.
 constexpr int distance(int from, int to, int size) { return to >= from ? to - from : to - from + size; }
 
+// In which place ranks a and b meet, where they meet in pairs; 0: they are one.
+std::uint64_t meeting(int a, int b);
+
 // Messages to and from others: those with bytes, and those without where Exchange::empty_travel. Both ends of
 // a message give it the same place in the order of all messages, so that an exchange in this order settles in
 // the smallest window (engine/window.h).

@@ -1,15 +1,16 @@
 #include "transport/mpi/host.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "base/launcher_rank.h"
+#include "base/loaded_objects.h"
 
 namespace thalweg {
 namespace {
@@ -28,23 +29,6 @@ void say(const char* sentence, const char* detail) {
     std::fprintf(stderr, "thalweg: %s%s; MPI runs without it\n", sentence, detail);
 }
 
-struct Lookup {
-    const char* symbol;
-    void* address;
-};
-
-// Asks one loaded object (and what it depends on). RTLD_NOLOAD only raises the count of what is already
-// there.
-int ask_object(dl_phdr_info* object, std::size_t, void* data) {
-    auto* lookup = static_cast<Lookup*>(data);
-    if (object->dlpi_name == nullptr || object->dlpi_name[0] == '\0') return 0;
-    void* handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == nullptr) return 0;
-    lookup->address = dlsym(handle, lookup->symbol);
-    dlclose(handle);
-    return lookup->address != nullptr;
-}
-
 // The file that defines PMPI_Init, kept open, once it is known: the first place to look for everything else.
 std::atomic<void*> native_handle{nullptr};
 
@@ -53,11 +37,9 @@ void* look_up(const char* symbol) {
     if (void* handle = native_handle.load(std::memory_order_acquire)) address = dlsym(handle, symbol);
     if (address == nullptr) address = dlsym(RTLD_NEXT, symbol);
     if (address == nullptr) address = dlsym(RTLD_DEFAULT, symbol);
-    if (address == nullptr) {
-        Lookup lookup{symbol, nullptr};
-        dl_iterate_phdr(ask_object, &lookup);
-        address = lookup.address;
-    }
+    if (address == nullptr)
+        for (const std::string& file : loaded_files())
+            if (address = symbol_of(file, symbol); address != nullptr) break;
     dlerror();
     return address;
 }

@@ -29,11 +29,13 @@ static int ring(int from, int to) {
     const int ahead = (to - from + check_size) % check_size;
     return ahead == 1 || ahead == 2 ? 3 * unit : 0;
 }
-/* Of four: from each rank to two others, who are not as far ahead of one rank as of the next. */
+/* Of four: between each rank and two others. */
 static int square(int from, int to) {
     const int apart = from ^ to;
     return apart == 1 || apart == 2 ? 3 * unit : 0;
 }
+/* What is the last one of rank 0 is the first one of another. */
+static int star(int from, int to) { return (from == 0) != (to == 0) ? 3 * unit : 0; }
 /* Few of all pairs: as between neighbours, whose small messages no plan of ours carries faster. */
 static int to_the_next(int from, int to) { return (to - from + check_size) % check_size == 1 ? 3 * unit : 0; }
 static int little_to_the_next(int from, int to) { return to_the_next(from, to) != 0 ? 40 << 10 : 0; }
@@ -63,8 +65,8 @@ static void exchange(Bytes* bytes, int taken, const char* what) {
         CHECK(look_last_call(&call, sizeof call) == 0, "%s: nothing is known of the call", what);
         CHECK(call.accelerated == taken, "%s: %s, %s", what, taken ? "declined" : "taken",
               taken ? call.reason : call.algorithm);
-        /* In rounds, but where pairs have none and ranks are out of step. */
-        const char* const way = bytes == square ? "spread" : "pairwise";
+        /* In rounds by distance or in pairs, but where ranks are in step in neither order. */
+        const char* const way = bytes == star ? "spread" : "pairwise";
         if (taken) CHECK(strncmp(call.algorithm, way, strlen(way)) == 0, "%s: by %s", what, call.algorithm);
     }
     for (int start = 0; start < starts; ++start) {
@@ -166,6 +168,7 @@ int main(int argc, char** argv) {
     exchange(one_sends_somewhat_more, 1, "one rank that sends somewhat more");
     exchange(ring, 1, "a ring");
     exchange(square, 1, "a square");
+    exchange(star, 1, "a star");
     exchange(to_the_next, 1, "large messages to the next rank alone");
     exchange(little_to_the_next, 0, "small messages to the next rank alone");
     exchange(large_to_itself, 1, "large own blocks");
