@@ -48,13 +48,14 @@ Decision decision_of(const Request& request, const Call& call, const Topology& t
     const int ranks = topology.size();
     Decision decision =
         NeighbourSelector(topology, selection).decide(largest_face(call, ranks, request.seed));
-    at_once_if_uneven(decision, unevenness(call, ranks, request.seed));
+    settle_neighbours(decision, traits_of_faces(call, ranks, request.seed), topology);
     return decision;
 }
 
 struct ChosenCall {
     Choice choice;
-    bool native = false;  // what the library does by default
+    bool native = false;    // what the library does by default
+    bool in_pairs = false;  // neighbours, where it is ours
 };
 
 struct Chosen {
@@ -83,7 +84,11 @@ Chosen choices_of(const Request& request, const App& app, const Topology& topolo
             chosen.why = text + " cannot run: " + std::string(refused);
             return chosen;
         }
-        chosen.of_call.push_back({std::move(choice), !decision.choice});
+        Decision ours{choice, "asked for"};
+        const bool in_pairs =
+            call.faces &&
+            settle_neighbours(ours, traits_of_faces(call, topology.size(), request.seed), topology);
+        chosen.of_call.push_back({std::move(choice), !decision.choice, in_pairs});
         // One may be the beginning of another: "spread" and "spread:in_flight=0".
         if (std::find(texts.begin(), texts.end(), text) != texts.end()) continue;
         chosen.text += (chosen.text.empty() ? "" : "; ") + text;
@@ -109,7 +114,7 @@ Schedule write_rank(const Request& request, const App& app, const std::vector<Ch
                 Exchange faces;
                 if (call.faces) {
                     faces = faces_of_call(call, rank, topology.size(), request.seed);
-                    if (!chosen[phase.call].native) as_planned(faces);
+                    if (!chosen[phase.call].native) as_planned(chosen[phase.call].in_pairs, faces);
                     problem.exchange = &faces;
                 }
                 Schedule made = build(chosen[phase.call].choice, problem, topology);

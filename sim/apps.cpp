@@ -147,12 +147,13 @@ std::uint64_t largest_face(const Call& call, int ranks, std::uint64_t seed) {
     return largest;
 }
 
-double unevenness(const Call& call, int ranks, std::uint64_t seed) {
+Traits traits_of_faces(const Call& call, int ranks, std::uint64_t seed) {
     TraitWords words{};
-    for (int rank = 0; rank < ranks; ++rank)
-        for (const Parcel& face : faces_of_call(call, rank, ranks, seed).outgoing)
-            count_message(words, face.bytes);
-    return traits_of(words, ranks).unevenness;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const Exchange own = faces_of_call(call, rank, ranks, seed);
+        count_exchange(words, own.outgoing, own.incoming, rank, ranks);
+    }
+    return traits_of(words, ranks);
 }
 
 }  // namespace thalweg::sim

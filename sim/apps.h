@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "select/exchanges.h"
 #include "sim/program.h"
 
 namespace thalweg::sim {
@@ -54,7 +55,7 @@ App make_app(std::string_view name, int ranks, std::uint64_t bytes, double sweep
 Exchange faces_of_call(const Call& call, int rank, int ranks, std::uint64_t seed);
 // The largest message of all ranks there.
 std::uint64_t largest_face(const Call& call, int ranks, std::uint64_t seed);
-// Traits::unevenness of a plan of them.
-double unevenness(const Call& call, int ranks, std::uint64_t seed);
+// What a plan of them is decided by besides.
+Traits traits_of_faces(const Call& call, int ranks, std::uint64_t seed);
 
 }  // namespace thalweg::sim

@@ -38,10 +38,25 @@ Exchange faces_of(int rank, const std::array<int, 3>& grid, std::uint64_t bytes)
     return exchange;
 }
 
+namespace {
+
+Traits traits_of(const Faces& faces) {
+    TraitWords words{};
+    const int ranks = faces.grid.size();
+    for (int rank = 0; rank < ranks; ++rank) {
+        const Exchange own = exchange_of(faces, rank);
+        count_exchange(words, own.outgoing, own.incoming, rank, ranks);
+    }
+    return thalweg::traits_of(words, ranks);
+}
+
+}  // namespace
+
 Faces Faces::alike(const std::array<int, 3>& ranks, std::uint64_t bytes) {
     Faces faces;
     faces.grid.ranks.assign(ranks.begin(), ranks.end());
     faces.bytes = bytes;
+    faces.traits = traits_of(faces);
     return faces;
 }
 
@@ -51,6 +66,7 @@ Faces Faces::of_cells(HaloGrid grid) {
     for (int rank = 0; rank < faces.grid.size(); ++rank)
         for (const HaloMessage& message : halo_part(faces.grid, rank).outgoing)
             faces.bytes = std::max(faces.bytes, message.bytes);
+    faces.traits = traits_of(faces);
     return faces;
 }
 
@@ -102,18 +118,10 @@ std::uint64_t moved_bytes(const Faces& faces, int from, int to, std::uint64_t by
     return most;
 }
 
-double unevenness(const Faces& faces) {
-    TraitWords words{};
-    const int ranks = faces.grid.size();
-    for (int rank = 0; rank < ranks; ++rank)
-        for (const Parcel& face : exchange_of(faces, rank).outgoing)
-            if (face.peer != rank) count_message(words, face.bytes);
-    return traits_of(words, ranks).unevenness;
-}
-
-void as_planned(Exchange& faces) {
+void as_planned(bool in_pairs, Exchange& faces) {
     faces.sizes_agree = true;
     as_neighbours(faces);
+    faces.in_pairs = in_pairs;
 }
 
 double halo_limit(const Topology& topology, const Faces& faces, const SimMachine& machine) {

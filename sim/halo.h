@@ -6,6 +6,7 @@
 
 #include "algorithms/exchange.h"
 #include "model/halo.h"
+#include "select/exchanges.h"
 #include "sim/machine.h"
 #include "topology/topology.h"
 
@@ -21,6 +22,7 @@ Exchange faces_of(int rank, const std::array<int, 3>& grid, std::uint64_t bytes)
 struct Faces {
     HaloGrid grid;            // its ranks; where it has cells, messages are their outermost ones
     std::uint64_t bytes = 0;  // of every face; of cells: of the largest message
+    Traits traits;            // what a plan of them is decided by besides
 
     static Faces alike(const std::array<int, 3>& ranks, std::uint64_t bytes);
     // Pre: refuse(grid) is empty.
@@ -35,10 +37,8 @@ void inform_leader(const Faces& faces, int rank, const Topology& topology, Excha
 // the cache lines that its cells lie in, which are its bytes where they lie in long runs and eight times as
 // many where each lies by itself. `bytes` where the faces have no cells.
 std::uint64_t moved_bytes(const Faces& faces, int from, int to, std::uint64_t bytes);
-// What a plan of them is decided by besides the largest one: Traits::unevenness.
-double unevenness(const Faces& faces);
 // As Thalweg's schedules have them, of a plan: both ends know the bytes of every message.
-void as_planned(Exchange& faces);
+void as_planned(bool in_pairs, Exchange& faces);
 
 // What the busiest link needs for the faces that cross hosts, and one latency; 0 where none does. Seconds.
 double halo_limit(const Topology& topology, const Faces& faces, const SimMachine& machine);

@@ -46,7 +46,10 @@ Exchange exchange_of(const Point& point, int rank, const Topology& topology) {
     Exchange exchange;
     if (point.faces) {
         exchange = exchange_of(*point.faces, rank);
-        if (!point.native) as_planned(exchange);
+        if (!point.native) {
+            Decision decision{point.choice, "asked for"};
+            as_planned(settle_neighbours(decision, point.faces->traits, topology), exchange);
+        }
         if (algorithm == "node_leader") inform_leader(*point.faces, rank, topology, exchange);
         return exchange;
     }

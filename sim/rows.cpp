@@ -51,9 +51,9 @@ Decision planned(const Selector& selector, const NeighbourSelector& neighbours, 
         .decision;
 }
 
-Decision planned(const NeighbourSelector& neighbours, const Faces& faces) {
+Decision planned(const NeighbourSelector& neighbours, const Faces& faces, const Topology& topology) {
     Decision decision = neighbours.decide(faces.bytes);
-    at_once_if_uneven(decision, unevenness(faces));
+    settle_neighbours(decision, faces.traits, topology);
     return decision;
 }
 
@@ -253,7 +253,7 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
                     if (column == "auto" && differing.pattern)
                         decision = planned(selector, neighbours, *differing.pattern, topology);
                     else if (column == "auto")
-                        decision = faces ? planned(neighbours, *faces)
+                        decision = faces ? planned(neighbours, *faces, topology)
                                          : decision_of(selector, request.collective, bytes);
                     choose(request, decision, topology, row);
                 }

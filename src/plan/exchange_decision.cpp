@@ -152,9 +152,8 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
                                                                               : NeighbourSelector::unknown);
     if (nobody_else_serves(call)) rather_straight(decision);
     if (decision.choice && call.persistent) {
-        const Traits traits = forethought.traits(state, call, shape);
-        exchange->sizes_agree = traits.sizes_agree;
-        forethought.unevenness = traits.unevenness;
+        forethought.messages = forethought.traits(state, call, shape);
+        exchange->sizes_agree = forethought.messages.sizes_agree;
     }
     if (decision.choice && decision.choice->algorithm->name == leader_name) {
         if (!call.persistent) {

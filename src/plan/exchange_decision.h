@@ -27,7 +27,7 @@ struct Forethought {
     std::optional<Decision> decision;  // which goes by this
     std::optional<ChannelName> name;
     Carrier carrier = Carrier::none;  // of that
-    double unevenness = 1;            // Traits::unevenness of what neighbours exchange
+    Traits messages;                  // of neighbours
 
     Forethought() = default;
     // Gives a name back that was not taken.

@@ -305,7 +305,8 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
         if (plan_or_lane == nullptr) return not_planned(why);
         // What all of them exchange was agreed on with the lane.
         if (call.neighbours && !planned) decision = state.neighbours().decide(told.message_bytes);
-        if (call.neighbours) at_once_if_uneven(decision, forethought.unevenness);
+        if (call.neighbours)
+            exchange->in_pairs = settle_neighbours(decision, forethought.messages, state.topology());
         if (only_ours) rather_straight(decision);
         if (!decision.choice) return declined_on(reason_of(decision), shape.bytes);
         if (call.neighbours && !exchange->sizes_agree)

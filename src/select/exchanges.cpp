@@ -136,12 +136,15 @@ PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Nei
     return planned;
 }
 
-void at_once_if_uneven(Decision& decision, double unevenness) {
-    if (unevenness <= even_neighbours || !decision.choice || decision.reason == "asked for" ||
-        decision.choice->algorithm->name != "pairwise")
-        return;
-    decision = {standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
-                "messages of uneven sizes"};
+bool settle_neighbours(Decision& decision, const Traits& traits, const Topology& topology) {
+    const bool apart = topology.nodes() == topology.size();  // the order of ranks is that of hosts
+    const bool neither = apart && !traits.in_step && !traits.in_step_in_pairs;
+    const bool in_rounds =
+        decision.choice && decision.reason != "asked for" && decision.choice->algorithm->name == "pairwise";
+    if (in_rounds && (traits.unevenness > even_neighbours || neither))
+        decision = {standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
+                    neither ? "ranks out of step" : "messages of uneven sizes"};
+    return !apart || !traits.in_step || traits.in_step_in_pairs;
 }
 
 }  // namespace thalweg

@@ -94,7 +94,10 @@ inline constexpr double even = 1.25;
 // The same of neighbours, who are few: rounds gain where all messages are alike, and wait where they are not.
 // A refined mesh, whose messages differ by a fifth and more, takes 2 % less without them.
 inline constexpr double even_neighbours = 1.05;
-// A plan between neighbours whose messages differ by more is not in rounds, unless those were asked for.
-void at_once_if_uneven(Decision& decision, double unevenness);
+// How a plan between neighbours runs, of which `decision` knows the largest message alone: rounds are left
+// where messages differ by more than that, and on hosts of one rank where ranks are out of step in pairs and
+// by distance, unless they were asked for. Returns Exchange::in_pairs: false where ranks of such hosts are in
+// step by distance only, as on a ring of odd length.
+bool settle_neighbours(Decision& decision, const Traits& traits, const Topology& topology);
 
 }  // namespace thalweg

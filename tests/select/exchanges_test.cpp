@@ -173,16 +173,29 @@ TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
     EXPECT_EQ(planned(asked, traits(8, 16, 1024)), (Planned{"pairwise", false}));
 }
 
-TEST(Exchanges, NeighboursWhoseMessagesDifferSendAtOnce) {
-    const auto runs = [](Decision decision, double unevenness) {
-        at_once_if_uneven(decision, unevenness);
-        return decision.choice ? to_text(*decision.choice) : "native";
+TEST(Exchanges, NeighboursWhoseMessagesDifferOrWhoAreOutOfStepSendAtOnce) {
+    const Topology apart = topology_of("node:5 core:1"), together = topology_of("node:4 core:2");
+    Traits what{0, 0, 0, even_neighbours, true, false, true};
+    const auto runs = [&what](Decision decision, const Topology& topology) {
+        const bool in_pairs = settle_neighbours(decision, what, topology);
+        return std::pair(decision.choice ? to_text(*decision.choice) : "native", in_pairs);
     };
-    EXPECT_EQ(runs(of("pairwise"), even_neighbours), "pairwise");
-    EXPECT_EQ(runs(of("pairwise:chunk_bytes=32K"), 1.06), "spread");
-    EXPECT_EQ(runs(of("notify"), 2), "notify");
-    EXPECT_EQ(runs({std::nullopt, "tuning table"}, 2), "native");
-    EXPECT_EQ(runs({choice_of("pairwise", Collective::alltoallv), "asked for"}, 2), "pairwise");
+    using Runs = std::pair<std::string, bool>;
+    EXPECT_EQ(runs(of("pairwise"), apart), Runs("pairwise", true));
+    what.unevenness = 1.06;
+    EXPECT_EQ(runs(of("pairwise:chunk_bytes=32K"), together), Runs("spread", true));
+    EXPECT_EQ(runs(of("notify"), apart), Runs("notify", true));
+    EXPECT_EQ(runs({std::nullopt, "tuning table"}, apart), Runs("native", true));
+    const Decision asked{choice_of("pairwise", Collective::alltoallv), "asked for"};
+    EXPECT_EQ(runs(asked, apart), Runs("pairwise", true));
+    what = {0, 0, 0, 1, true, false, false};
+    EXPECT_EQ(runs(of("pairwise:chunk_bytes=32K"), apart), Runs("spread", true));
+    EXPECT_EQ(runs(of("pairwise"), together), Runs("pairwise", true)) << "another order";
+    EXPECT_EQ(runs(asked, apart), Runs("pairwise", true));
+    what.in_step = true;  // a ring of odd length
+    EXPECT_EQ(runs(of("pairwise:chunk_bytes=32K"), apart), Runs("pairwise:chunk_bytes=32K", false));
+    EXPECT_EQ(runs(of("spread"), apart), Runs("spread", false));
+    EXPECT_EQ(runs(of("pairwise"), together), Runs("pairwise", true));
 }
 
 TEST(Exchanges, WhatTheEndsDoNotAgreeOnGoesStraight) {

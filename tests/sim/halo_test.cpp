@@ -99,16 +99,24 @@ TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
     point.native = true;
     EXPECT_GT(simulate(point, topology, machine).outcome.seconds, 1.25 * limit);
     Exchange ours = exchange_of(*point.faces, 0);
-    as_planned(ours);
+    as_planned(true, ours);
     EXPECT_TRUE(ours.in_pairs && ours.sizes_agree && !ours.empty_travel);
 }
 
 // As plans are decided: by how far messages differ, too.
 TEST(Halo, UnevenFacesDoNotGoInRounds) {
-    EXPECT_DOUBLE_EQ(unevenness(Faces::alike({4, 2, 2}, 64 << 10)), 1);
+    EXPECT_DOUBLE_EQ(Faces::alike({4, 2, 2}, 64 << 10).traits.unevenness, 1);
     HaloGrid grid;
     ASSERT_EQ(read_grid({"2x2x1", "16x64x512", 3, 7, false, false}, 4, grid), "");
-    EXPECT_GT(unevenness(Faces::of_cells(grid)), even_neighbours);
+    EXPECT_GT(Faces::of_cells(grid).traits.unevenness, even_neighbours);
+}
+
+// Of a grid whose sides are even, each face is the k-th of both its ends; of one with a side of three it is
+// not.
+TEST(Halo, FacesAreInStepWhereSidesAreEven) {
+    EXPECT_TRUE(Faces::alike({2, 2, 2}, 64 << 10).traits.in_step_in_pairs);
+    EXPECT_TRUE(Faces::alike({4, 1, 1}, 64 << 10).traits.in_step_in_pairs);
+    EXPECT_FALSE(Faces::alike({3, 2, 1}, 64 << 10).traits.in_step_in_pairs);
 }
 
 // What leaves a host is what leaves it rank by rank, in a message for each other host that it has faces with.
