@@ -165,6 +165,8 @@ Decision decide_neighbours(NonblockingState& state, const CollectiveCall& call, 
     }
     without_leaders(decision, *exchange);
     as_neighbours(*exchange);
+    // Of a plan more is known (make_ongoing).
+    if (!call.persistent) exchange->in_pairs = settle_neighbours(decision, state.edges(), state.topology());
     return decision;
 }
 

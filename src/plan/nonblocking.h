@@ -88,6 +88,9 @@ class NonblockingState {
     // agreed on it, or unknown. Collective: `largest` is this rank's since then; all 0 leave it as it is.
     std::uint64_t neighbour_bytes() const { return neighbour_bytes_; }
     void agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t largest);
+    // What all edges are like, as if each had a message: for settle_neighbours() of calls of which nobody
+    // knows all messages. Out of step where a rank cannot tell.
+    const Traits& edges() const { return edges_; }
     // What may travel together in calls that are not persistent. agree_on_edges: collective, where
     // neighbours().bundles().
     const NeighbourLeaders& leaders() const { return leaders_; }
@@ -120,6 +123,7 @@ class NonblockingState {
     bool take_over(RankMap places);      // false: no memory
     bool keep_ranks(std::size_t rails);  // for lanes over ports, by places_; false: no memory
     void keep_peers() noexcept;
+    void agree_on_steps(MPI_Comm comm);  // of edges(); collective, between neighbours on hosts of one rank
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, and those between
     // neighbours have rails of their own where hosts have several, so there are two then.
@@ -147,6 +151,7 @@ class NonblockingState {
     std::optional<NeighbourSelector> neighbours_;
     std::uint32_t neighbours_generation_ = 0;
     std::uint64_t neighbour_bytes_ = NeighbourSelector::unknown;
+    Traits edges_;
     NeighbourLeaders leaders_;
     std::optional<Traits> exchange_traits_;
     bool confirmed_ = true, opened_ = true;  // all ranks are known to have lanes; this one has

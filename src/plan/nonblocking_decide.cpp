@@ -1,11 +1,15 @@
 // By what the operations of a communicator run that progress by themselves.
 #include <algorithm>
+#include <new>
+#include <vector>
 
 #include "model/cost.h"
 #include "plan/attendance.h"
+#include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
+#include "select/exchanges.h"
 #include "transport/mpi/host.h"
 #include "transport/ucx/ucx.h"
 
@@ -62,6 +66,36 @@ void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t lar
     std::uint64_t most[1] = {largest};
     agree_on(comm, host()->max, most);
     if (most[0] != 0) neighbour_bytes_ = most[0];
+}
+
+void NonblockingState::agree_on_steps(MPI_Comm comm) {
+    if (topology_.nodes() != size_ || size_ < 3 || !has_neighbours(comm)) return;
+    struct Edge {
+        int peer;
+        std::uint64_t bytes;
+    };
+    const auto edges_to = [](const std::vector<int>& peers) {
+        std::vector<Edge> edges;
+        for (const int peer : peers)
+            if (peer != MPI_PROC_NULL) edges.push_back({peer, 1});
+        return edges;
+    };
+    TraitWords words{};
+    const QuietErrors quiet(comm);
+    try {
+        const auto& known = communicator_.self_driven.neighbourhood;
+        const std::optional<Neighbourhood> found = known != nullptr ? *known : find_neighbourhood(comm);
+        if (!found) throw std::bad_alloc();
+        count_exchange(words, edges_to(found->destinations), edges_to(found->sources), rank_, size_);
+    } catch (const std::bad_alloc&) {
+        ++words[word_by_distance];
+        ++words[word_in_pairs];
+    }
+    std::uint64_t sums[trait_words];
+    std::copy(words.begin(), words.end(), sums);
+    agree_on(comm, host()->sum, sums);
+    std::copy_n(sums, trait_words, words.begin());
+    edges_ = traits_of(words, size_);
 }
 
 void NonblockingState::agree_on_edges(MPI_Comm comm) {

@@ -194,6 +194,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
     state->confirmed_ = false;
     if ((!purpose.for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
+    state->agree_on_steps(comm);
     learn_network(comm, world, state->rank_, state->topology_, state->places_, state->network_);
     if (state->ranks_ != nullptr) state->places_ = {};
     return state;

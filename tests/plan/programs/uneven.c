@@ -121,6 +121,49 @@ static void neighbours(int ahead, int back, const char* algorithm, const char* w
     MPI_Comm_free(&ring);
 }
 
+/* Calls that do not block between the neighbours of a graph, of whose messages nobody knows more than that
+ * its edges have one each: `to_each` as above. */
+static void from_call_to_call(Bytes* to_each, const char* algorithm, const char* what) {
+    int* const peers = malloc(3 * (size_t)check_size * sizeof(int));
+    int *const counts = peers + check_size, *const places = counts + check_size;
+    int edges = 0;
+    for (int peer = 0; peer < check_size; ++peer)
+        if (to_each(check_rank, peer) != 0) peers[edges++] = peer;
+    for (int i = 0; i < edges; ++i) counts[i] = unit, places[i] = i * unit;
+    MPI_Comm graph;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, edges, peers, MPI_UNWEIGHTED, edges, peers, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &graph);
+    unsigned char *const from = guarded_new((size_t)edges * unit), *const to =
+                                                                       guarded_new((size_t)edges * unit);
+    int taken = 0;
+    char why[128] = "";
+    for (int call = 0; call < 12; ++call) {
+        memset(to, poison_value, (size_t)edges * unit);
+        for (int i = 0; i < edges; ++i)
+            fill(from + places[i], unit, (unsigned)(call * 4096 + check_rank * 64 + peers[i]));
+        MPI_Request request;
+        MPI_Ineighbor_alltoallv(from, counts, places, MPI_BYTE, to, counts, places, MPI_BYTE, graph,
+                                &request);
+        thalweg_last_call last;
+        if (expect_thalweg() && look_last_call(&last, sizeof last) == 0) {
+            snprintf(why, sizeof why, "%s", last.reason);
+            if (last.accelerated) ++taken;
+            if (last.accelerated)
+                CHECK(strcmp(last.algorithm, algorithm) == 0, "%s: by %s, %s", what, last.algorithm,
+                      last.reason);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 0; i < edges; ++i)
+            verify(to + places[i], unit, (unsigned)(call * 4096 + peers[i] * 64 + check_rank), what);
+        MPI_Barrier(graph); /* where ranks meet for what they set up */
+    }
+    if (expect_thalweg()) CHECK(taken != 0, "%s: no call was taken (%s)", what, why);
+    guarded_free(from, (size_t)edges * unit);
+    guarded_free(to, (size_t)edges * unit);
+    MPI_Comm_free(&graph);
+    free(peers);
+}
+
 /* Fewer than before any is tried as a schedule; of the last three the time is kept. */
 static void call_natively(void) {
     enum { calls = 7 };
@@ -174,5 +217,7 @@ int main(int argc, char** argv) {
     exchange(large_to_itself, 1, "large own blocks");
     neighbours(2 * unit, 2 * unit, "pairwise:chunk_bytes=32K", "neighbours alike");
     neighbours(8 * unit, unit, "spread", "neighbours of whom one sends much more");
+    from_call_to_call(square, "pairwise:chunk_bytes=32K", "neighbours on a square");
+    from_call_to_call(star, "spread", "neighbours on a star");
     return check_end();
 }
