@@ -215,8 +215,20 @@ bool makers_reach_us() {
            makers_arrive<int, int>("") && makers_arrive<MPI_Count, MPI_Aint>("_c");
 }
 
+// They are the bindings', which elsewhere call the function in C; of Open MPI's we hear nothing.
+bool nobody_calls_past_us() {
+#if defined(OPEN_MPI)
+    const bool are_here = find_native("pmpi_wait") != nullptr || find_native("PMPI_WAIT") != nullptr;
+    if (are_here && may_call_by_plain_names()) {
+        THALWEG_LOG_AT(info, "calls from Fortran without an underscore (mpi_bcast) pass by; all is MPI's");
+        return false;
+    }
+#endif
+    return true;
+}
+
 bool fortran_collectives_reach_us() {
-    if (!nobody_has({"barrier"})) return false;
+    if (!nobody_calls_past_us() || !nobody_has({"barrier"})) return false;
     return buffers_reach_c ||
            nobody_has({"bcast", "allgather", "allgatherv", "allreduce", "reduce", "alltoall", "alltoallv",
                        "alltoallw", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall",

@@ -1,4 +1,4 @@
-/* How the generated wrappers of Fortran's names are written: `call` is the name in lower case, whose
+/* How the generated wrappers of Fortran's names are written: `call` is the name without an underscore, whose
  * parameters and arguments are the macros PARAMETERS_call and ARGUMENTS_call, and whose body is body_call. */
 #ifndef THALWEG_INTERPOSE_FORTRAN_NAMES_H
 #define THALWEG_INTERPOSE_FORTRAN_NAMES_H

@@ -30,7 +30,7 @@ FILES = {"core": {"request": "operations", "wait": "requests", "test": "requests
 
 
 def build(calls):
-    files, exported = {}, {}
+    files, exported = {"plain_names.h": plain_names(calls)}, {}
     for call in calls:
         stem = call.library
         if "eighbor_" in call.name:
@@ -43,8 +43,8 @@ def build(calls):
         names.append(call.name)
         if not call.fortran:
             continue
-        header = [BANNER, "/* mpif.h, use mpi and, where a symbol of its own stands behind it, use mpi_f08: every "
-                  "mangling. */\n", '#include "interpose/fortran_names.h"\n']
+        header = [BANNER, "/* mpif.h, use mpi and, where a symbol of its own stands behind it, use mpi_f08: with an "
+                  "underscore. */\n", '#include "interpose/fortran_names.h"\n']
         fortran = files.setdefault(f"{stem}_fortran.c", header)
         fortran.append(fortran_wrapper(call))
         names.extend(fortran_symbols(call))
@@ -60,6 +60,13 @@ def build(calls):
         files[f"{library}.map"] = node + "  local:\n    *;\n};\n"
     files[".clang-format"] = "# Generated files stay as generate.py writes them.\nDisableFormat: true\n"
     return files
+
+
+def plain_names(calls):
+    """Fortran's names that have no wrapper here (fortran_symbols in wrappers/fortran.py)."""
+    names = "".join(f'    "{call.name.lower()}",\n' for call in calls if call.fortran)
+    return f"{BANNER}/* What is wrapped, by Fortran's names without an underscore, which are not. */\n" \
+           f"static constexpr const char* plain_names[] = {{\n{names}}};\n"
 
 
 def private_symbols():

@@ -108,5 +108,9 @@ bool questions_reach_us();
 // makes, completes, starts or frees requests.
 bool fortran_collectives_reach_us();
 bool fortran_requests_reach_us();
+// Whether nobody calls what we wrap by Fortran's names without an underscore, which we do not wrap, where no
+// wrapper in C would see that. Else all calls are the library's: whoever calls so may make, complete or free
+// what others call in C.
+bool nobody_calls_past_us();
 
 }  // namespace thalweg

@@ -49,7 +49,7 @@ using namespace thalweg;
 
 namespace {
 
-std::atomic<bool> world_entered{false}, finalizing{false}, world_left{false}, child{false};
+std::atomic<bool> begun{false}, world_entered{false}, finalizing{false}, world_left{false}, child{false};
 // Fortran's integers are not as wide as the wrappers read them.
 std::atomic<bool> integers_differ{false};
 std::atomic<int> sessions{0};
@@ -136,6 +136,7 @@ void thalweg_pass_on(void* frame) {
 void thalweg_passed_on(void) { passed_on = {}; }
 
 void thalweg_before_init(void) {
+    begun.store(true);
     keep_mpi_to_this_program();  // MPI_Init may start programs itself
     if (find_host() == nullptr) return;
     if (sessions.load() == 0 && may_open_sessions_unseen()) {
@@ -146,7 +147,13 @@ void thalweg_before_init(void) {
     announce_presence();
 }
 
-void thalweg_before_commit(void) { announce_while_committing(); }
+// Where calls from Fortran pass us by, the MPI_Init that this is in may be one: others would wait for a rank
+// that left its word there.
+void thalweg_before_commit(void) {
+    static std::atomic<bool> is_silent{false};
+    if (!begun.load() && !nobody_calls_past_us()) is_silent.store(true);
+    if (!is_silent.load()) announce_while_committing();
+}
 
 void thalweg_after_init(void) {
     settle_presence();

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "interpose/generated/plain_names.h"
+
 namespace thalweg {
 namespace {
 
@@ -29,10 +31,26 @@ bool asks(const char* name) {
     return strncasecmp(name, stem, sizeof stem - 1) == 0 || strncasecmp(name, some, sizeof some - 1) == 0;
 }
 
+bool is_in_capitals(const char* name, const char* low) {
+    for (; *low != '\0'; ++low, ++name)
+        if (*name != (*low == '_' ? '_' : *low - 'a' + 'A')) return false;
+    return *name == '\0';
+}
+
+// In small letters or in capitals, as compilers spell it that append nothing.
+bool is_plain(const char* name) {
+    const bool small = std::strncmp(name, "mpi_", 4) == 0;
+    if (!small && std::strncmp(name, "MPI_", 4) != 0) return false;
+    return std::any_of(std::begin(plain_names), std::end(plain_names), [&](const char* plain) {
+        return small ? std::strcmp(name, plain) == 0 : is_in_capitals(name, plain);
+    });
+}
+
 // What is looked for, and what ends the name of the object of ours that has it.
 struct Names {
     bool (*have)(const char* name);
     const char* object;
+    bool elsewhere;  // not where the object that calls it defines it itself
 };
 
 const char* file_of(const char* path) {
@@ -53,7 +71,8 @@ struct Relocations {
         for (std::size_t at = 0; at + sizeof(ElfW(Rela)) <= bytes; at += sizeof(ElfW(Rela))) {
             const auto& relocation = *reinterpret_cast<const ElfW(Rela)*>(table + at);
             const auto symbol = ELF64_R_SYM(relocation.r_info);
-            if (symbol != 0 && wanted.have(names + symbols[symbol].st_name)) return true;
+            if (symbol == 0 || (wanted.elsewhere && symbols[symbol].st_shndx != SHN_UNDEF)) continue;
+            if (wanted.have(names + symbols[symbol].st_name)) return true;
         }
         return false;
     }
@@ -123,7 +142,12 @@ bool are_called_unseen(Names names) {
 
 }  // namespace
 
-bool may_open_sessions_unseen() { return are_called_unseen({opens, "-sessions"}); }
-bool may_ask_unseen() { return are_called_unseen({asks, "-status"}); }
+bool may_open_sessions_unseen() { return are_called_unseen({opens, "-sessions", false}); }
+bool may_ask_unseen() { return are_called_unseen({asks, "-status", false}); }
+
+bool may_call_by_plain_names() {
+    Names names{is_plain, nullptr, true};
+    return dl_iterate_phdr(relies_on_them, &names) != 0;
+}
 
 }  // namespace thalweg

@@ -11,6 +11,9 @@ bool may_open_sessions_unseen();
 // The same of the younger forms of MPI_Request_get_status: a program that asks by these alone, until its
 // operation is complete, asks for ever where nobody completes ours for it.
 bool may_ask_unseen();
+// Whether some object of this process calls what we wrap by Fortran's names without an underscore, which no
+// object of ours has. A library in C that has such a function of its own, and calls that, does not count.
+bool may_call_by_plain_names();
 
 }  // namespace thalweg
 

@@ -32,4 +32,13 @@ run(answering_integers 2 ${one} "${faults};THALWEG_ALLTOALLV=spread;THALWEG_TEST
 if(name MATCHES "^(mpich4|impi|openmpi4)$") # the libraries with Fortran
   run(fronted 2 mpi "${chain}" fronted)
   run(fronted_alone 3 mpi "${chain}" fronted_alone)
+  run(plain_names_called 2 mpi "${chain}" plain_names called $<TARGET_FILE:plan_plain_calls>)
+  set(plain_names env ${preload} ${chain} $<TARGET_FILE:plan_plain_names_${name}>)
+  add_test(NAME plan.${name}.plain_names_begun
+           COMMAND ${MPI_MPIEXEC} -n 1 ${plain_names} begins $<TARGET_FILE:plan_plain_calls>
+                   : -n 2 ${plain_names} beside $<TARGET_FILE:plan_plain_calls>)
+  set_tests_properties(plan.${name}.plain_names_begun PROPERTIES LABELS mpi TIMEOUT 300 SKIP_RETURN_CODE 77 PROCESSORS 2
+                       ENVIRONMENT "${plan_environment}")
 endif()
+# A library in C that has functions of its own by Fortran's names.
+run(plain_names_own 2 ${current} "${chain}" plain_names own $<TARGET_FILE:plan_namesakes>)
