@@ -191,7 +191,7 @@ void TrialTurns::look_again() {
     calls_ = 0;
     verdict_ = {};
     first_schedule_ = timed_until_ = looks_apart_;
-    looks_apart_ = std::min(2 * looks_apart_, most_between * calls_between_);
+    looks_apart_ = std::min(2 * looks_apart_, longest_unknown());
 }
 
 std::uint64_t TrialTurns::native_left() const {
@@ -225,7 +225,7 @@ std::uint64_t TrialTurns::until_next(const TrialVerdict& verdict, const TrialVer
                                      bool is_more) {
     const bool is_settled = verdict.is_known && is_native;
     if (is_settled || is_more || (!verdict.is_known && before.is_known)) soon_ = soonest;
-    const std::uint64_t most = verdict.is_known ? calls_between_ : most_between * calls_between_;
+    const std::uint64_t most = verdict.is_known ? calls_between_ : longest_unknown();
     const std::uint64_t least = is_settled ? calls_between_ : std::min(soon_, most);
     if (!is_settled) soon_ = std::min(2 * soon_, most);
 

@@ -125,6 +125,16 @@ class TrialTurns {
     std::uint64_t unasked() const;
     // How many follow a verdict for native calls, of any phase, before the last one that is left to them.
     std::uint64_t native_left() const;
+    // How many follow the one that was put off, natively, before the first schedule.
+    std::uint64_t put_off_left() const {
+        return put_off_ && stage_ == Stage::before && calls_ >= timed_until_ && calls_ < first_schedule_
+                   ? first_schedule_ - calls_
+                   : 0;
+    }
+    // Whether there was a first schedule, and no verdict yet.
+    bool is_first_trial() const { return stage_ == Stage::trial && until_trial_ == 0; }
+    // The most calls between two trials that know nothing.
+    std::uint64_t longest_unknown() const { return most_between * calls_between_; }
     // `calls` of either have been, for which next() was not asked.
     void passed_on(std::uint64_t calls) { calls_ += calls; }
     // How many calls there were up to first_schedule, it included.

@@ -76,7 +76,7 @@ TrialTurn turn_of(Trial& trial, const Communicator& communicator, MPI_Comm comm,
     const bool is_set_up =
         attended(communicator) != nullptr || communicator.phase() == Communicator::Phase::ready;
     const TrialTurn turn =
-        trial.next(comm, communicator.size(), is_set_up ? Trial::SetUp::nothing : Trial::SetUp::when_paid);
+        trial.next(comm, communicator, is_set_up ? Trial::SetUp::nothing : Trial::SetUp::when_paid);
     if (turn == TrialTurn::tried_native || turn == TrialTurn::tried_schedule) trial.set_sent(bytes, {});
     return turn;
 }

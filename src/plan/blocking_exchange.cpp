@@ -227,7 +227,7 @@ bool exchange_now(const CollectiveCall& call, int& error, Trial*& trial, Unasked
         note_declined(Reason::invalid, 0);
         return false;
     }
-    const Turn turn = its.next(call.comm, communicator->size(), set_up);
+    const Turn turn = its.next(call.comm, *communicator, set_up);
     if (turn == Turn::tried_native || turn == Turn::tried_schedule ||
         (turn == Turn::native_timed && its.wants_words()))
         note_sent(call, *communicator, its);

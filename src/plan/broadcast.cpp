@@ -53,7 +53,7 @@ using Turn = TrialTurns::Turn;
 Turn turn_of(Trial& trial, const Communicator& state, MPI_Comm comm, std::uint64_t bytes, bool in_memory) {
     const bool is_set_up =
         state.phase() == Communicator::Phase::ready || (in_memory && lane_in_memory(state) != nullptr);
-    const Turn turn = trial.next(comm, state.size(),
+    const Turn turn = trial.next(comm, state,
                                  is_set_up   ? Trial::SetUp::nothing
                                  : in_memory ? Trial::SetUp::in_memory_when_paid
                                              : Trial::SetUp::when_paid);

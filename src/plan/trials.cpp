@@ -12,6 +12,7 @@
 #include "base/float_modes.h"
 #include "base/log.h"
 #include "model/median.h"
+#include "plan/communicator.h"
 #include "plan/quiet_errors.h"
 #include "plan/set_up.h"
 #include "plan/unasked.h"
@@ -31,6 +32,9 @@ thread_local constinit Trial* timed [[gnu::tls_model("initial-exec")]] = nullptr
 // between hosts, without the first: what that started and measured is there for all others.
 constinit std::atomic<std::uint64_t> measured_set_up_ns{0}, measured_between_hosts_ns{0};
 constinit std::atomic<bool> set_up_between_hosts{false};  // any
+
+// What trials on other communicators, that may be no more, have left to the native library.
+constinit OwedCalls owed_calls;
 
 void learn_set_up(std::uint64_t ns, bool between_hosts, bool was_first) {
     if (!between_hosts)
@@ -63,25 +67,39 @@ Traits mean_of(std::span<const TraitWords> calls, std::size_t phase, std::size_t
 
 }  // namespace
 
-bool Trial::make_room(MPI_Comm comm, int size, SetUp set_up) {
+void Trial::tell_owed() {
+    const std::uint64_t calls = call_ + 1;
+    if (calls > told_owed_) owed_calls.pass(*alike_, calls - told_owed_);
+    told_owed_ = std::max(calls, told_owed_);
+}
+
+bool Trial::make_room(MPI_Comm comm, const Communicator& communicator, SetUp set_up) {
     if (has_room_) return true;
     if (record_ == nullptr) record_.reset(new (std::nothrow) Record());
     const std::shared_ptr<NativeTimes> times = native();
     NativeTimes::Words noted{};
     if (times != nullptr) noted = times->noted();
-    // [no memory, what a set-up took, native calls]
+    std::uint64_t owed = 0;
+    if (alike_) {
+        alike_->topology = communicator.topology().digest();
+        tell_owed();
+        owed = owed_calls.of(*alike_);
+    }
+    // [no memory, what a set-up took, what is owed of other communicators, native calls]
+    constexpr std::size_t words = 3;
     const bool waits = set_up == SetUp::once_paid;
-    std::uint64_t most[2 + NativeTimes::places] = {record_ == nullptr,
-                                                   waits ? measured_between_hosts_ns : measured_set_up_ns};
-    std::copy(noted.begin(), noted.end(), most + 2);
+    std::uint64_t most[words + NativeTimes::places] = {
+        record_ == nullptr, waits ? measured_between_hosts_ns : measured_set_up_ns, owed};
+    std::copy(noted.begin(), noted.end(), most + words);
     const QuietErrors quiet(comm);
     const std::uint64_t began_ns = now_ns();
     agree_on(comm, host()->max, most);
     agreement_ns_ = now_ns() - began_ns;
     if (most[0] != 0) return false;
     has_room_ = true;
-    size_ = size;
-    std::copy(most + 2, std::end(most), noted.begin());
+    size_ = communicator.size();
+    owed_ = most[2];
+    std::copy(most + words, std::end(most), noted.begin());
     if (times != nullptr) times->settle(noted);
     costs_.bounded = !waits;
     in_standard_modes([&] {
@@ -95,19 +113,22 @@ bool Trial::make_room(MPI_Comm comm, int size, SetUp set_up) {
     return true;
 }
 
-bool Trial::puts_off(MPI_Comm comm) {
-    if (!turns_.may_be_put_off()) return false;
-    if (costs_.measured_seconds <= 0) {
+bool Trial::puts_off(MPI_Comm comm, SetUp set_up) {
+    const std::uint64_t seen = turns_.calls_seen();
+    const bool is_to_pay = set_up != SetUp::nothing && set_up != SetUp::at_once && turns_.may_be_put_off();
+    if (is_to_pay && costs_.measured_seconds <= 0) {
         // The quickest rank's: the others waited for it.
         std::uint64_t quickest[1] = {~agreement_ns_};
         const QuietErrors quiet(comm);
         agree_on(comm, host()->max, quickest);
         costs_.small_seconds = in_standard_modes([&] { return seconds(~quickest[0]); });
     }
-    const std::uint64_t calls = calls_until_set_up(costs_, turns_.calls_seen());
-    if (calls <= turns_.calls_seen()) return false;
+    const std::uint64_t owed = std::exchange(owed_, 0);
+    const std::uint64_t calls = std::max(seen + owed, is_to_pay ? calls_until_set_up(costs_, seen) : seen);
+    if (calls <= seen) return false;
     turns_.put_off(calls);
-    THALWEG_LOG_AT(debug, "a trial: native until call %" PRIu64 ", for a set-up to have paid", calls);
+    THALWEG_LOG_AT(debug, "a trial: native until call %" PRIu64 ", for %s to have paid", calls,
+                   calls == seen + owed ? "one on another communicator" : "a set-up");
     return true;
 }
 
@@ -143,7 +164,7 @@ std::uint64_t Trial::largest_message_expected() const {
     return largest;
 }
 
-TrialTurns::Turn Trial::next(MPI_Comm comm, int size, SetUp set_up) {
+TrialTurns::Turn Trial::next(MPI_Comm comm, const Communicator& communicator, SetUp set_up) {
     using Turn = TrialTurns::Turn;
     ++call_;
     const Turn turn = turns_.next();
@@ -152,12 +173,12 @@ TrialTurns::Turn Trial::next(MPI_Comm comm, int size, SetUp set_up) {
         return turns_.next();
     }
     if (turn != Turn::first_schedule) return turn;
-    if (!make_room(comm, size, set_up)) {
+    if (!make_room(comm, communicator, set_up)) {
         give_up();
         return Turn::native;
     }
     if (set_up == SetUp::in_memory_when_paid) costs_.least_seconds = set_up_in_memory_seconds;
-    if (set_up != SetUp::nothing && set_up != SetUp::at_once && puts_off(comm)) return Turn::native;
+    if (puts_off(comm, set_up)) return Turn::native;
     // One that began at an earlier look, which left these calls to the library, never was: others made it.
     set_up_from_ns_ = set_up != SetUp::nothing ? now_ns() : 0;
     if (set_up != SetUp::nothing) opens_ = !set_up_between_hosts;
@@ -205,7 +226,7 @@ void Trial::leave_native(MPI_Comm comm, CallKind kind) {
 }
 
 void Trial::leave_native(MPI_Comm comm, std::uint64_t bytes, int ranks) {
-    const std::uint64_t calls = turns_.native_left();
+    const std::uint64_t calls = std::max(turns_.native_left(), turns_.put_off_left());
     if (declined == nullptr || calls == 0 || !Trials::are_alone(bytes)) return;
     is_unasked_ = true;
     Unasked::begin(comm, {CallKind::bcast, bytes, ranks}, calls, *this);
@@ -226,6 +247,9 @@ void Trial::passed_on(std::uint64_t calls) {
 Trial::~Trial() {
     if (is_unasked_) Unasked::settle(this);
     if (timed == this) timed = nullptr;
+    if (!alike_ || !has_room_) return;
+    tell_owed();
+    if (turns_.is_first_trial()) owed_calls.break_off(*alike_, turns_.longest_unknown());
 }
 
 void Trial::take_back() {
@@ -305,6 +329,10 @@ void Trial::agree(MPI_Comm comm) {
     TrialVerdict verdict = judge(record_->tried, worth);
     verdict.agreements_seconds = agreements_seconds_;
     turns_.decide(verdict);
+    if (alike_) {
+        tell_owed();
+        if (verdict.is_known) owed_calls.decide(*alike_, turns_.native_left());
+    }
     if (set_up_ns != 0) learn_set_up(set_up_ns, between_hosts_, most[2 * trial_calls + 2] != 0);
     tell(verdict);
     THALWEG_LOG_AT(debug, "a trial: %d phases, the first %s; the slower way takes %.2f times as long",
@@ -336,43 +364,6 @@ std::shared_ptr<NativeTimes> Trial::native() {
         } catch (const std::bad_alloc&) {
         }
     return native_times_;
-}
-
-namespace {
-
-Trial& made(std::unique_ptr<Trial>& trial, Trial::Of of, bool on_one_host) {
-    if (trial == nullptr) trial = std::make_unique<Trial>(of, on_one_host);
-    return *trial;
-}
-
-}  // namespace
-
-std::size_t Trials::class_of(std::uint64_t bytes) {
-    return std::min(static_cast<std::size_t>(size_class(bytes)), classes - 1);
-}
-
-Trial& Trials::of(CallKind kind, std::uint64_t bytes, bool on_one_host, bool by_size) {
-    using enum Trial::Of;
-    if (kind == CallKind::alltoallv) return made(alltoallv_, sized, on_one_host);
-    if (kind == CallKind::alltoallw) return made(alltoallw_, sized, on_one_host);
-    if (kind >= CallKind::neighbor_allgather && kind <= CallKind::neighbor_alltoallw)
-        return made(neighbours_[static_cast<std::size_t>(kind) -
-                                static_cast<std::size_t>(CallKind::neighbor_allgather)],
-                    by_size ? sized : calls, on_one_host);
-    return made(alike_[class_of(bytes)], calls, on_one_host);
-}
-
-Trial& Trials::of_broadcasts(std::uint64_t bytes, bool on_one_host) {
-    return made(broadcasts_[class_of(bytes)], on_one_host ? Trial::Of::rooted : Trial::Of::calls,
-                on_one_host);
-}
-
-Trial& Trials::of_collectives(CallKind kind, std::uint64_t bytes) {
-    static_assert(static_cast<int>(CallKind::allreduce) - static_cast<int>(CallKind::allgather) == 2);
-    std::unique_ptr<ByClass>& its =
-        collectives_[static_cast<std::size_t>(kind) - static_cast<std::size_t>(CallKind::allgather)];
-    if (its == nullptr) its = std::make_unique<ByClass>();
-    return made((*its)[class_of(bytes)], Trial::Of::calls, false);
 }
 
 }  // namespace thalweg

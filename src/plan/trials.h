@@ -3,8 +3,9 @@
 // turns, and what they took decides for those that follow, until the next trial (model/trial.h).
 //
 // What a call does follows from its number, which all ranks count alike, and from verdicts that they agreed
-// on. Counting takes no memory but for a trial at the first call of its kind, which the reserve has room for
-// (reserve.h), so that no rank can lose its place.
+// on. Where all ranks know the size of calls, a verdict that leaves them to the native library counts on
+// later communicators, too (model/owed_calls.h). Counting takes no memory but for a trial at the first call
+// of its kind, which the reserve has room for (reserve.h), so that no rank can lose its place.
 #pragma once
 
 #include <mpi.h>
@@ -12,13 +13,17 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "model/owed_calls.h"
 #include "model/trial.h"
 #include "plan/exchange.h"
 #include "plan/plan_account.h"
 #include "plan/statistics.h"
 
 namespace thalweg {
+
+class Communicator;
 
 // The calls of one kind, of one class of size where that is equal on all ranks.
 class Trial {
@@ -27,10 +32,12 @@ class Trial {
     // messages are like. `rooted`: all are on one host, whose clock they share, and a call begins when its
     // root does.
     enum class Of : std::uint8_t { calls, sized, rooted };
-    // on_one_host: so that it is the cores which may change places.
-    Trial(Of of, bool on_one_host)
+    // on_one_host: so that it is the cores which may change places. `alike`: where they are of one size that
+    // all ranks know, what they have in common with those of other communicators, but for the hosts.
+    Trial(Of of, bool on_one_host, std::optional<TriedCalls> alike = std::nullopt)
         : sized_(of == Of::sized),
           rooted_(of == Of::rooted),
+          alike_(alike),
           turns_(on_one_host ? TrialTurns::calls_between_on_one_host : TrialTurns::calls_between) {}
     ~Trial();
     Trial(const Trial&) = delete;
@@ -41,8 +48,9 @@ class Trial {
     // where ranks may be on several hosts, not before, however many calls that takes.
     enum class SetUp : std::uint8_t { nothing, at_once, when_paid, in_memory_when_paid, once_paid };
     // What the next call does, which is counted: never agree. Agrees where it is time to; a first schedule
-    // has room for what is to be noted, and its set-up begins. Collective over `comm`, of `size` ranks.
-    TrialTurns::Turn next(MPI_Comm comm, int size, SetUp set_up);
+    // has room for what is to be noted, and its set-up begins. Collective over `comm`, whose state is
+    // `communicator`; where the calls have their like elsewhere, it is surveyed before the first schedule.
+    TrialTurns::Turn next(MPI_Comm comm, const Communicator& communicator, SetUp set_up);
     // Whether that would be a first schedule, or ask whether its set-up has to be put off.
     bool is_first_next() const { return turns_.is_first_next(); }
     // Whether it would be collective.
@@ -110,10 +118,12 @@ class Trial {
     };
     // Collective the first time; later there is nothing left to agree on. False, on all ranks: one of them
     // has no memory for a trial.
-    bool make_room(MPI_Comm comm, int size, SetUp set_up);
-    // Where the set-up is still to be paid for. Collective. True, on all ranks: native calls have not taken
-    // long enough for that, and this one is native too. Once.
-    bool puts_off(MPI_Comm comm);
+    bool make_room(MPI_Comm comm, const Communicator& communicator, SetUp set_up);
+    // Where the set-up is still to be paid for, or a trial on another communicator. Collective. True, on all
+    // ranks: native calls have not taken long enough for that, and this one is native too. Once.
+    bool puts_off(MPI_Comm comm, SetUp set_up);
+    // The calls that were made since it was told of any, this one included.
+    void tell_owed();
     void leave_unasked(MPI_Comm comm, CallKind kind, std::uint64_t calls);
     // Collective: what those calls took from when their roots began.
     void learn_roots(MPI_Comm comm, std::array<std::uint64_t, trial_calls>& took_ns);
@@ -127,6 +137,9 @@ class Trial {
     void agree_on_sizes(MPI_Comm comm, std::uint64_t first);
 
     const bool sized_, rooted_;
+    std::optional<TriedCalls> alike_;  // of this communicator's hosts, where every rank has room
+    std::uint64_t told_owed_ = 0;      // how many of these calls owed_calls was told of
+    std::uint64_t owed_ = 0;           // of other communicators, as all ranks have agreed; 0: none any more
     bool is_root_ = false, is_unasked_ = false;
     bool has_room_ = false;  // every rank has, and what native calls took has been agreed on
     TrialTurns turns_;

@@ -212,6 +212,7 @@ TEST(Trial, TrialsStayWithinTheirShare) {
 TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
     TrialTurns turns;
     EXPECT_EQ(turns.native_left(), 0u);
+    EXPECT_EQ(turns.put_off_left(), 0u);
     for (std::uint64_t call = 0; call < TrialTurns::calls_before; ++call) turns.next();
     EXPECT_EQ(turns.next(), Turn::first_schedule);
     EXPECT_EQ(turns.calls_seen(), 9u);
@@ -219,12 +220,24 @@ TEST(model_trial, a_set_up_that_is_put_off_comes_at_its_call) {
     turns.put_off(20);
     EXPECT_FALSE(turns.may_be_put_off());
     EXPECT_EQ(turns.turn(), Turn::native);
-    for (int call = 9; call < 20; ++call) EXPECT_EQ(turns.next(), Turn::native) << call;
+    EXPECT_FALSE(turns.is_first_trial());
+    EXPECT_EQ(turns.put_off_left(), 11u);
+    for (int call = 9; call < 15; ++call) EXPECT_EQ(turns.next(), Turn::native) << call;
+    EXPECT_EQ(turns.put_off_left(), 5u);
+    turns.passed_on(5);
+    EXPECT_EQ(turns.put_off_left(), 0u);
+    EXPECT_TRUE(turns.is_first_next());
     EXPECT_EQ(turns.next(), Turn::first_schedule);
     EXPECT_EQ(turns.calls_seen(), 21u);
+    EXPECT_TRUE(turns.is_first_trial());
     for (int i = 0; i < trial_calls; ++i)
         EXPECT_EQ(turns.next(), tried_as_schedule(i) ? Turn::tried_schedule : Turn::tried_native);
     EXPECT_EQ(turns.next(), Turn::agree);
+    turns.decide(verdict_of(false, 1.5));
+    while (!runs_natively(turns.next()) || turns.native_left() != 0) {
+    }
+    turns.next();
+    EXPECT_FALSE(turns.is_first_trial()) << "a later one is under way";
 }
 
 // The first schedule comes again as late as a trial would, later each time, and is put off no more: as many

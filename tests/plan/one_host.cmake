@@ -62,6 +62,9 @@ add_test(NAME plan.${name}.tried_in_vain.3
 set_tests_properties(plan.${name}.tried_in_vain.3 PROPERTIES LABELS ${inside_current} TIMEOUT 300 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
 leave_cores(plan.${name}.tried_model.3 plan.${name}.tried_told.3 plan.${name}.tried_found.3 plan.${name}.tried_medium.3 plan.${name}.tried_early.3 plan.${name}.tried_in_vain.3)
+# What a trial found, or that it ended with its communicator, counts on the next ones: between hosts, and inside one.
+run(tried_again 4 ${inside_current} "${with_persistent};THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20;THALWEG_TOPOLOGY=node:4 core:1" tried_again)
+leave_cores(plan.${name}.tried_again.4)
 set(asleep "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/spinning.json;THALWEG_TOPOLOGY=node:2 core:2;THALWEG_WAIT=sleep")
 run(tried_asleep 4 mpi "${asleep}" tried asleep)
 if(NOT name MATCHES "_abi$")
@@ -83,6 +86,7 @@ endforeach()
 if(name MATCHES "^openmpi") # handles are pointers there
   run(alike_handles_exchanged 2 mpi "${with_persistent};${tried};THALWEG_TRANSPORT=shm" alike_handles)
 endif()
+run(tried_again_exchanges 2 ${inside_current} "${with_persistent};${tried}" tried_again exchanges)
 run(tried_exchanges_shrunk 2 ${inside_current} "${with_persistent};${tried}" tried_exchanges shrunk)
 # A trial whose native calls wait for a core puts off the next by as much.
 run_alone(plan.${name}.tried_exchanges_shrunk.2)
