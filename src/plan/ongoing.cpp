@@ -97,9 +97,8 @@ bool Ongoing::pending() const {
 
 void Ongoing::help() { options_.lane->driven().help(); }
 
-bool Ongoing::wait(std::uint64_t until_ns, const Ongoing* next) {
+bool Ongoing::wait(std::uint64_t until_ns, bool goes_on) {
     const std::uint64_t began = now_ns();
-    const bool goes_on = next != nullptr && next->options_.lane == options_.lane && next->pending();
     WaitStatistics waited;
     for (Part& part : parts_)
         options_.lane->driven().wait(part.run->operation, options_.policy, waited, until_ns, goes_on);

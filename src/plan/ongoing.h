@@ -161,9 +161,11 @@ class Ongoing {
     bool pending() const;
     // Drives it for a poll; never blocks.
     void help();
-    // Blocks until it is not pending, or the clock has passed until_ns. False: it is pending. `next`: what
-    // this thread waits for next, if anything.
-    bool wait(std::uint64_t until_ns = DrivenChannel::forever_ns, const Ongoing* next = nullptr);
+    // Blocks until it is not pending, or the clock has passed until_ns. False: it is pending. `goes_on`: as
+    // of DrivenChannel::wait.
+    bool wait(std::uint64_t until_ns = DrivenChannel::forever_ns, bool goes_on = false);
+    // Whether both are driven on one lane.
+    bool shares_lane(const Ongoing& other) const { return options_.lane == other.options_.lane; }
     // Puts the data in its place and gives back what the run does not need any more; the MPI error code of
     // what went wrong. Pre: started and not pending. Makes MPI calls. By one thread.
     int finish();

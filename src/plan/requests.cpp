@@ -44,13 +44,14 @@ int forget(void* state) {
 }
 int ignore_cancel(void*, int) { return MPI_SUCCESS; }
 
-// For whoever looks at an active one that others may be asking after: as long as it is helping, nobody else
-// ends it. False: it is not active, or somebody else's for a moment. Gives it back by the state, or finishes.
+// For whoever looks at an active one, or waits for it, while others may be asking after it: as long as it is
+// helping, nobody else ends it. False: it is not active, or somebody else's. Gives it back, or finishes.
 bool take(Ticket& ticket) {
     TicketState expected = TicketState::active;
     return ticket.state.load(std::memory_order_relaxed) == expected &&
            ticket.state.compare_exchange_strong(expected, TicketState::helping, std::memory_order_acquire);
 }
+void put_back(Ticket& ticket) { ticket.state.store(TicketState::active, std::memory_order_release); }
 
 // `from`: helping, by who has taken it; active, by another, which waits until it is taken by nobody or
 // finished. Pre: the operation is not pending. After the native request is complete the ticket may be gone,
@@ -119,12 +120,29 @@ void help_unattended() {
         }
         if (taken == nullptr) return;
         taken->ongoing->help();
-        taken->state.store(TicketState::active, std::memory_order_release);
+        put_back(*taken);
     }
 }
 
-// As Ongoing::wait(). What is unattended goes on meanwhile: another rank may wait for it first.
-bool wait_for_one(Ticket& ticket, std::uint64_t until_ns, const Ongoing* next) {
+// As take(), by who waits for it: others have it for a poll. False: it is not active.
+bool take_soon(Ticket& ticket) {
+    for (std::uint64_t began_ns = 0; !take(ticket); began_ns = pause_between(began_ns))
+        if (!is_active(ticket)) return false;
+    return true;
+}
+
+// Whether whoever waits for `ticket`, and then for `next`, drives the same channel there. Pre: the caller has
+// taken `ticket`.
+bool goes_on_with(const Ticket& ticket, Ticket* next) {
+    if (next == nullptr || !take(*next)) return false;
+    const bool goes_on = ticket.ongoing->shares_lane(*next->ongoing) && next->ongoing->pending();
+    put_back(*next);
+    return goes_on;
+}
+
+// As Ongoing::wait(); `next`: what the thread waits for next, if anything. Pre: the caller has taken
+// `ticket`. What is unattended goes on meanwhile: another rank may wait for it first.
+bool wait_for_one(Ticket& ticket, std::uint64_t until_ns, Ticket* next) {
     constexpr std::uint64_t own_slice_ns = 50'000, slice_ns = 1'000'000;
     const std::uint32_t own = ticket.unattended ? 1 : 0;
     while (unattended_count.load(std::memory_order_relaxed) > own) {
@@ -134,7 +152,7 @@ bool wait_for_one(Ticket& ticket, std::uint64_t until_ns, const Ongoing* next) {
             return true;
         if (time_ns >= until_ns) return false;
     }
-    return ticket.ongoing->wait(until_ns, next);
+    return ticket.ongoing->wait(until_ns, goes_on_with(ticket, next));
 }
 
 // Pre: nobody uses it any more. Not inside MPI.
@@ -199,13 +217,14 @@ bool wait_for(RequestList requests, int count, bool again, Ticket** failed) {
     // All are driven by whoever waits for one, but each only by its own channel's helm: in any order.
     const auto wait_until = [&](std::uint64_t until_ns) {
         all = true;
-        for_each_ticket(requests, count, [&](Ticket& ticket, const Ticket* next) {
-            if (!is_active(ticket)) return;
-            const bool goes_on = next != nullptr && is_active(*next);
-            if (wait_for_one(ticket, until_ns, goes_on ? next->ongoing.get() : nullptr))
-                finish(ticket);
-            else
-                all = false;
+        for_each_ticket(requests, count, [&](Ticket& ticket, Ticket* next) {
+            if (!take_soon(ticket)) return;
+            if (wait_for_one(ticket, until_ns, next)) {
+                finish(ticket, TicketState::helping);
+                return;
+            }
+            put_back(ticket);
+            all = false;
         });
     };
     wait_until(count > 1 ? now_ns() + (again ? next_ns : first_ns) : DrivenChannel::forever_ns);
@@ -228,7 +247,7 @@ bool help(RequestList requests, int count, Ticket** failed) {
         if (ticket.ongoing->pending()) {
             pending = true;
             helped += ticket.unattended;
-            ticket.state.store(TicketState::active, std::memory_order_release);
+            put_back(ticket);
             return;
         }
         finish(ticket, TicketState::helping);

@@ -23,8 +23,8 @@
 namespace thalweg {
 
 // active: started, and nobody has put its data in place yet. helping: so, and a thread looks at its Ongoing,
-// which no other one ends meanwhile. finishing: a thread puts its data in place. finished: its native request
-// is complete. idle: persistent, not started yet.
+// or waits for it, which no other one ends meanwhile. finishing: a thread puts its data in place. finished:
+// its native request is complete. idle: persistent, not started yet.
 enum class TicketState : std::uint8_t { idle, active, helping, finishing, finished };
 
 // Tickets with an error that the program has not heard of. While there is none nobody looks for any.
