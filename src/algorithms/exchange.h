@@ -51,8 +51,7 @@ struct Exchange {
     // end may say that it has bytes. Equal on all ranks; for node_leader with slots only.
     bool empty_travel = false;
     // Whether hosts meet in pairs (patterns/parcels.h): the order for those who exchange with a few others
-    // that exchange with them. Equal on all ranks but of messages that go straight, of which only the time
-    // depends on it.
+    // that exchange with them. Equal on all ranks.
     bool in_pairs = false;
 
     bool operator==(const Exchange&) const = default;
