@@ -180,6 +180,15 @@ constexpr const char* a_binding = "pmpir_wait_f08_";
 constexpr bool buffers_reach_c = true;
 #endif
 
+// Whether this is what a program that is not position-independent has in the place of a function of another
+// object whose address it takes: a jump to the first definition behind the program.
+[[maybe_unused]] bool leads_on(void* function) {
+    Dl_info object;
+    void* symbol = nullptr;
+    return dladdr1(function, &object, &symbol, RTLD_DL_SYMENT) != 0 && symbol != nullptr &&
+           static_cast<const ElfW(Sym)*>(symbol)->st_shndx == SHN_UNDEF;
+}
+
 // Whether nobody in front has one of these in Fortran: such a tool may have no names of C, and answer by the
 // library's bindings. It is not called to find out: a name may be that of a routine which has nothing to do
 // with MPI. Where the library's Fortran is not here nobody calls it. Of what the core object wraps.
@@ -193,7 +202,8 @@ bool nobody_has([[maybe_unused]] std::initializer_list<const char*> calls) {
             char name[64];
             const char* object = nullptr;
             std::snprintf(name, sizeof name, "mpi_%s%s", call, end);
-            if (foreign_definition(name, object) == nullptr) continue;
+            void* const found = foreign_definition(name, object);
+            if (found == nullptr || leads_on(found)) continue;
             THALWEG_LOG_AT(info, "%s stands in front with %s; what needs that is left to MPI", object, name);
             return false;
         }

@@ -42,3 +42,7 @@ if(name MATCHES "^(mpich4|impi|openmpi4)$") # the libraries with Fortran
 endif()
 # A library in C that has functions of its own by Fortran's names.
 run(plain_names_own 2 ${current} "${chain}" plain_names own $<TARGET_FILE:plan_namesakes>)
+# One that has none, but takes the address of the library's.
+if(name STREQUAL "openmpi4")
+  run(address_taken 2 mpi "${chain}" address_taken)
+endif()
