@@ -116,15 +116,16 @@ TEST(shm_memory, of_rings_is_more_where_cores_are_short_and_peers_few) {
 }
 
 // Of each process that has met all of a host, tables for the pages of others' rings would be what costs most.
-TEST(shm_memory, of_a_peer_is_looked_at_in_no_ring_of_others) {
-    constexpr std::uint32_t rings = 64, first = 40;
+// Processes `first` and so many others, each `apart` from the one before.
+void expect_no_look_at_rings_of_others(std::uint32_t first, std::uint32_t apart) {
+    constexpr std::uint32_t rings = 64;
     shm::OwnSegment owner;
     std::string why;
     ASSERT_EQ(owner.create(first, rings, shm::ring_bytes, 0, why), Status::ok) << why;
     std::array<shm::PeerSegment, rings> met;
-    const auto attach = [&](shm::PeerSegment& segment, std::uint32_t process) {
+    const auto attach = [&](shm::PeerSegment& segment, std::uint32_t number) {
         shm::Address own = owner.address();
-        own.process = process;
+        own.process = first + number * apart;
         rusage before = {}, after = {};
         getrusage(RUSAGE_THREAD, &before);
         const Status status = segment.attach(owner.address(), own, false, why);
@@ -134,7 +135,7 @@ TEST(shm_memory, of_a_peer_is_looked_at_in_no_ring_of_others) {
     std::set<std::uint32_t> taken;
     long faults_of_first = 0;
     for (std::uint32_t i = 0; i < rings; ++i) {
-        const auto [status, faults] = attach(met[i], first + i);
+        const auto [status, faults] = attach(met[i], i);
         ASSERT_EQ(status, Status::ok) << why;
         taken.insert(met[i].ring_number());
         if (i == 0) faults_of_first = faults;
@@ -143,10 +144,19 @@ TEST(shm_memory, of_a_peer_is_looked_at_in_no_ring_of_others) {
     EXPECT_EQ(taken.size(), rings);
     // Wherever one is free it is found.
     shm::PeerSegment another;
-    EXPECT_EQ(attach(another, first).first, Status::out_of_memory);
+    EXPECT_EQ(attach(another, 0).first, Status::out_of_memory);
     met[7].give_ring_back();
-    ASSERT_EQ(attach(another, first + 8).first, Status::ok) << why;
+    ASSERT_EQ(attach(another, 8).first, Status::ok) << why;
     EXPECT_EQ(another.ring_number(), met[7].ring_number());
+}
+
+TEST(shm_memory, of_a_peer_is_looked_at_in_no_ring_of_others) {
+    expect_no_look_at_rings_of_others(128, 1);
+    expect_no_look_at_rings_of_others(40, 1);
+    // One host after another has a process in turn: of as many hosts as each has processes, and twice as
+    // many.
+    expect_no_look_at_rings_of_others(40, 64);
+    expect_no_look_at_rings_of_others(40, 128);
 }
 
 // Else the kernel reads all of it for that, and gives memory to rings that nobody has touched.

@@ -202,10 +202,12 @@ void PeerSegment::try_again() {
 }
 
 // From a place of its own on, so that it need not look at those that others have: each ring lies in pages of
-// its own, which a process would map, and keep tables of, in the memory of every other one.
+// its own, which a process would map, and keep tables of, in the memory of every other one. Processes of a
+// host have places of their own where they are numbered host by host, and where one host after another has
+// one in turn, too: then they may all leave the same rest.
 Status PeerSegment::claim(std::uint32_t process) {
     for (std::uint32_t looks = 0; looks < rings_; ++looks) {
-        ring_ = (process % rings_ + looks) % rings_;
+        ring_ = (process % rings_ + process / rings_ % rings_ + looks) % rings_;
         RingControl& control = *ring().control;
         std::uint64_t sender = 0;
         if (!control.sender.compare_exchange_strong(sender, std::uint64_t{process} + 1)) continue;
