@@ -102,6 +102,7 @@ static void groups(void) {
     MPI_Comm_split(MPI_COMM_WORLD, check_rank < check_size - 1 ? 0 : MPI_UNDEFINED, 0, &first);
     MPI_Comm_split(MPI_COMM_WORLD, check_rank > 0 ? 0 : MPI_UNDEFINED, 0, &last);
     if (first != MPI_COMM_NULL) break_off(broadcast, first, bytes);
+    seed = 1u << 20; /* of ranks that have made other calls */
     if (last != MPI_COMM_NULL) leave_native(broadcast, last, bytes);
 }
 
