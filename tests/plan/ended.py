@@ -27,7 +27,12 @@ def run(died):
     # The launcher's other processes have the variable from it.
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                            env={**os.environ, "THALWEG_TEST_DIED": str(died)})
-    if not marked(mark):
+    # A program that has just been started has no environment yet for a moment.
+    for _ in range(50):
+        if found := marked(mark):
+            break
+        time.sleep(0.02)
+    if not found:
         job.terminate()
         sys.exit("ended.py: the processes of a job cannot be told by their environment")
     try:
