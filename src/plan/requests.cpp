@@ -124,10 +124,13 @@ void help_unattended() {
     }
 }
 
-// As take(), by who waits for it: others have it for a poll. False: it is not active.
+// As take(), by who waits for it: others have it for a poll, or finish it. False: there is nothing to wait
+// for; of one that has failed that is known by now (note_failures).
 bool take_soon(Ticket& ticket) {
-    for (std::uint64_t began_ns = 0; !take(ticket); began_ns = pause_between(began_ns))
-        if (!is_active(ticket)) return false;
+    for (std::uint64_t began_ns = 0; !take(ticket); began_ns = pause_between(began_ns)) {
+        const TicketState state = ticket.state.load(std::memory_order_acquire);
+        if (state == TicketState::idle || state == TicketState::finished) return false;
+    }
     return true;
 }
 
