@@ -69,6 +69,8 @@ void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t lar
 }
 
 void NonblockingState::agree_on_steps(MPI_Comm comm) {
+    // Of two ranks each message is the k-th of both.
+    edges_.in_step = edges_.in_step_in_pairs = size_ < 3;
     if (topology_.nodes() != size_ || size_ < 3 || !has_neighbours(comm)) return;
     struct Edge {
         int peer;

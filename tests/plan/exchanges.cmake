@@ -27,6 +27,7 @@ run(alltoalls_starts_notify 3 full "${alltoalls};${ucx};THALWEG_ALLTOALLV=notify
 run(alltoalls_starts_hosts 4 full "${alltoalls};${two_hosts};THALWEG_ALLTOALLV=node_leader;THALWEG_TEST_LEVEL=single" alltoalls 10000)
 # Plans that nobody names, between hosts of one rank: messages that are alike, and messages that are not.
 run(uneven 4 ${inside_current} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_RATE=100mbit;THALWEG_LATENCY_US=60;THALWEG_TEST_LEVEL=single" uneven)
+run(uneven 2 ${inside_current} "${with_persistent};${ucx};THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/two_neighbours.json;THALWEG_TOPOLOGY=node:2 core:1;THALWEG_TEST_LEVEL=single" uneven)
 run(sized 4 ${inside_current} "${with_persistent};${ucx};THALWEG_TOPOLOGY=node:4 core:1;THALWEG_RATE=100mbit;THALWEG_LATENCY_US=60;THALWEG_TEST_LEVEL=single" sized)
 # Every form, also with counts of MPI_Count, whose arrays die at once.
 run(alltoall_forms 3 ${inside_current} "${alltoalls};THALWEG_ALLGATHER=ring;THALWEG_ALLTOALLV=spread" alltoall_forms)

@@ -23,7 +23,7 @@ if(NOT name STREQUAL mpich5)
     "face_by_face(_ucx|_pieces|_hosts)?\\.3|self_driven_neighbours(_plan)?(_ucx)?\\.3|returned\\.3|neighbours_leader\\.4"
     "soak_ucx\\.4|epochs_(ssWf|Hssh|Wssf)\\.2|yields_single\\.3|small_hosts\\.2"
     # What is learnt, measured and told is ours alone.
-    "tried_(unseen|slow|over|asleep|hosts|exchanges_hosts|exchanges_without).*|(sized|uneven)\\.4|calibration_usual"
+    "tried_(unseen|slow|over|asleep|hosts|exchanges_hosts|exchanges_without).*|(sized|uneven)\\.[24]|calibration_usual"
     "report_of_(neighbours|addresses|postings|misspelt|unasked|nonblocking_(shm|ucx))|killed_ucx|short_(reported|meets)\\.2")
 endif()
 
