@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <string>
 
+#include "base/loaded_objects.h"
 #include "interpose/inside.h"
 #include "interpose/unseen_calls.h"
 #include "plan/quiet_errors.h"
@@ -189,6 +191,21 @@ constexpr bool buffers_reach_c = true;
            static_cast<const ElfW(Sym)*>(symbol)->st_shndx == SHN_UNDEF;
 }
 
+// What that is: the first definition behind the program, if it is another object's than ours; else null.
+[[maybe_unused]] void* definition_behind(const char* name, const char*& object) {
+    void* behind = nullptr;
+    for (const std::string& file : loaded_files()) {
+        Dl_info info;
+        void* const found = symbol_of(file, name);  // of what it depends on, too
+        if (found == nullptr || dladdr(found, &info) == 0 || file != info.dli_fname) continue;
+        object = info.dli_fname;
+        behind = is_ours(object) ? nullptr : found;
+        break;
+    }
+    dlerror();
+    return behind;
+}
+
 // Whether nobody in front has one of these in Fortran: such a tool may have no names of C, and answer by the
 // library's bindings. It is not called to find out: a name may be that of a routine which has nothing to do
 // with MPI. Where the library's Fortran is not here nobody calls it. Of what the core object wraps.
@@ -202,8 +219,9 @@ bool nobody_has([[maybe_unused]] std::initializer_list<const char*> calls) {
             char name[64];
             const char* object = nullptr;
             std::snprintf(name, sizeof name, "mpi_%s%s", call, end);
-            void* const found = foreign_definition(name, object);
-            if (found == nullptr || leads_on(found)) continue;
+            void* found = foreign_definition(name, object);
+            if (found != nullptr && leads_on(found)) found = definition_behind(name, object);
+            if (found == nullptr) continue;
             THALWEG_LOG_AT(info, "%s stands in front with %s; what needs that is left to MPI", object, name);
             return false;
         }

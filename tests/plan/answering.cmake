@@ -45,4 +45,6 @@ run(plain_names_own 2 ${current} "${chain}" plain_names own $<TARGET_FILE:plan_n
 # One that has none, but takes the address of the library's.
 if(name STREQUAL "openmpi4")
   run(address_taken 2 mpi "${chain}" address_taken)
+  # It calls a tool's in front there.
+  run(address_taken_fronted 2 mpi "LD_PRELOAD=${runtime}$<TARGET_FILE:plan_fortran_tool>:$<TARGET_FILE:thalweg-${family}>;${chain}" address_taken fronted)
 endif()
