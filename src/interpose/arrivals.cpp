@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
-#include <string>
 
 #include "base/loaded_objects.h"
 #include "interpose/inside.h"
@@ -194,10 +193,10 @@ constexpr bool buffers_reach_c = true;
 // What that is: the first definition behind the program, if it is another object's than ours; else null.
 [[maybe_unused]] void* definition_behind(const char* name, const char*& object) {
     void* behind = nullptr;
-    for (const std::string& file : loaded_files()) {
+    for (const char* file : LoadedFiles()) {
         Dl_info info;
         void* const found = symbol_of(file, name);  // of what it depends on, too
-        if (found == nullptr || dladdr(found, &info) == 0 || file != info.dli_fname) continue;
+        if (found == nullptr || dladdr(found, &info) == 0 || std::strcmp(file, info.dli_fname) != 0) continue;
         object = info.dli_fname;
         behind = is_ours(object) ? nullptr : found;
         break;

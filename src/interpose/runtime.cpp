@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "api/entry.h"
@@ -284,7 +283,7 @@ void* thalweg_find_native(const char* name, void* self) {
     // Those in front of ours have had the call already: a tool among them that passes on what it wraps would
     // pass it to us for ever.
     void* address = nullptr;
-    for (const std::string& file : loaded_files(own.dli_fbase)) {
+    for (const char* file : LoadedFiles(own.dli_fbase)) {
         address = symbol_of(file, name);
         if (address == self) address = nullptr;
         if (address != nullptr) break;

@@ -6,9 +6,16 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 namespace thalweg {
 namespace {
+
+std::vector<std::string> loaded_files(const void* base = nullptr) {
+    std::vector<std::string> files;
+    for (const char* file : LoadedFiles(base)) files.emplace_back(file);
+    return files;
+}
 
 bool has(const std::vector<std::string>& files, const char* part) {
     return std::any_of(files.begin(), files.end(),
@@ -33,8 +40,8 @@ TEST(loaded_objects, tell_what_they_define) {
         return file.find("libc.so") != std::string::npos;
     });
     ASSERT_NE(c, files.end());
-    EXPECT_EQ(symbol_of(*c, "fopen"), dlsym(RTLD_DEFAULT, "fopen"));
-    EXPECT_EQ(symbol_of(*c, "no_such_function"), nullptr);
+    EXPECT_EQ(symbol_of(c->c_str(), "fopen"), dlsym(RTLD_DEFAULT, "fopen"));
+    EXPECT_EQ(symbol_of(c->c_str(), "no_such_function"), nullptr);
     EXPECT_EQ(symbol_of("/no/such/file.so", "fopen"), nullptr);
 }
 
@@ -46,7 +53,7 @@ TEST(loaded_objects, are_asked_while_others_load) {
             if (void* handle = dlopen("libdl.so.2", RTLD_LAZY)) dlclose(handle);
     });
     for (int i = 0; i < 300; ++i)
-        for (const std::string& file : loaded_files()) symbol_of(file, "no_such_function");
+        for (const char* file : LoadedFiles()) symbol_of(file, "no_such_function");
     over = true;
     other.join();
 }

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include "base/launcher_rank.h"
 #include "base/loaded_objects.h"
@@ -38,7 +37,7 @@ void* look_up(const char* symbol) {
     if (address == nullptr) address = dlsym(RTLD_NEXT, symbol);
     if (address == nullptr) address = dlsym(RTLD_DEFAULT, symbol);
     if (address == nullptr)
-        for (const std::string& file : loaded_files())
+        for (const char* file : LoadedFiles())
             if (address = symbol_of(file, symbol); address != nullptr) break;
     dlerror();
     return address;
