@@ -40,7 +40,8 @@ TEST(loaded_objects, tell_what_they_define) {
         return file.find("libc.so") != std::string::npos;
     });
     ASSERT_NE(c, files.end());
-    EXPECT_EQ(symbol_of(c->c_str(), "fopen"), dlsym(RTLD_DEFAULT, "fopen"));
+    // Nobody has a function of that name in front, as sanitizers have theirs.
+    EXPECT_EQ(symbol_of(c->c_str(), "gnu_get_libc_version"), dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
     EXPECT_EQ(symbol_of(c->c_str(), "no_such_function"), nullptr);
     EXPECT_EQ(symbol_of("/no/such/file.so", "fopen"), nullptr);
 }

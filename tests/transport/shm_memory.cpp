@@ -139,7 +139,9 @@ void expect_no_look_at_rings_of_others(std::uint32_t first, std::uint32_t apart)
         ASSERT_EQ(status, Status::ok) << why;
         taken.insert(met[i].ring_number());
         if (i == 0) faults_of_first = faults;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which touch pages of their own
         EXPECT_LT(faults, faults_of_first + rings / 2) << "of the process that has met it as number " << i;
+#endif
     }
     EXPECT_EQ(taken.size(), rings);
     // Wherever one is free it is found.

@@ -224,7 +224,8 @@ class UcxPort::Impl {
     void answer(ucx::Greeting greeting);
     void mourn();
     bool close_endpoints();  // false: some are not closed
-    Status arm_rails();      // as arm, of libucp alone
+    void leave_behind();
+    Status arm_rails();  // as arm, of libucp alone
     void close_endpoint(ucx::Peer& peer, std::size_t rail, bool force);
 
     const ucx::Library& ucp_;
