@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <string>
 
@@ -33,11 +34,22 @@ class LoadedFiles {
 
     class Iterator {
       public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = const char*;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const value_type*;
+        using reference = value_type;
+
         explicit Iterator(const char* at) : at_(at) {}
         const char* operator*() const { return at_; }
         Iterator& operator++() {
             at_ += std::strlen(at_) + 1;
             return *this;
+        }
+        Iterator operator++(int) {
+            const Iterator before = *this;
+            ++*this;
+            return before;
         }
         bool operator==(const Iterator&) const = default;
 

@@ -4,7 +4,7 @@
 #include <link.h>
 #include <mpi.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -24,31 +24,12 @@ bool is_ours(const char* file) {
     return std::strncmp(slash == nullptr ? file : slash + 1, "libthalweg-", 11) == 0;
 }
 
-// The names of our objects, which are never unloaded.
-struct Ours {
-    std::array<const char*, 16> files;
-    std::size_t count = 0;
-};
-
-// Whether an object of ours wraps `name`: those with the optional names may not be here. Named first and
-// asked later: the loader's lock is held while it names them.
+// Whether an object of ours wraps `name`: those with the optional names may not be here.
 bool is_wrapped(const char* name) {
-    Ours ours;
-    const auto note = [](dl_phdr_info* object, std::size_t, void* list) -> int {
-        Ours& found = *static_cast<Ours*>(list);
-        if (object->dlpi_name != nullptr && is_ours(object->dlpi_name) && found.count < found.files.size())
-            found.files[found.count++] = object->dlpi_name;
-        return 0;
-    };
-    dl_iterate_phdr(note, &ours);
-    for (std::size_t i = 0; i < ours.count; ++i) {
-        void* const object = dlopen(ours.files[i], RTLD_NOLOAD | RTLD_LAZY);
-        if (object == nullptr) continue;
-        const bool has = dlsym(object, name) != nullptr;
-        dlclose(object);
-        if (has) return true;
-    }
-    return false;
+    const LoadedFiles files;
+    return std::any_of(files.begin(), files.end(), [name](const char* file) {
+        return is_ours(file) && symbol_of(file, name) != nullptr;
+    });
 }
 
 // Whether another object than ours and the MPI library defines `name` in front of both.

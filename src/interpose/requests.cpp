@@ -1,14 +1,12 @@
 // What the wrappers of calls with requests call: handles of every family and of Fortran to those of entry.h.
 #include <dlfcn.h>
-#include <link.h>
 #include <mpi.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "api/entry.h"
+#include "base/loaded_objects.h"
 #include "interpose/inside.h"
 #include "interpose/offer.h"
 #include "interpose/runtime.h"
@@ -264,25 +262,15 @@ void thalweg_after_creation_in_group_fortran(int parent, int comm) {
 namespace thalweg {
 
 // mpi_f08 of the standard ABI, whose handles are as wide as its library chose, is no name of ours: its calls
-// make requests by way of MPI's C functions and complete them by way of PMPI's. Wherever it was loaded to.
+// make requests by way of MPI's C functions and complete them by way of PMPI's. Wherever it was loaded to;
+// who is not told of any file, for want of memory, cannot rule it out.
 bool completes_past_us() {
     [[maybe_unused]] constexpr const char* f08_wait = "mpi_wait_f08_";
 #if defined(MPI_ABI_VERSION)
-    // Named first and asked later: the loader's lock is held while it names them.
-    std::vector<std::string> names;
-    const auto name = [](dl_phdr_info* object, std::size_t, void* all) -> int {
-        if (object->dlpi_name != nullptr && *object->dlpi_name != 0)
-            static_cast<std::vector<std::string>*>(all)->emplace_back(object->dlpi_name);
-        return 0;
-    };
-    dl_iterate_phdr(name, &names);
-    return dlsym(RTLD_DEFAULT, f08_wait) != nullptr ||
-           std::any_of(names.begin(), names.end(), [](const std::string& object) {
-               void* const loaded = dlopen(object.c_str(), RTLD_NOLOAD | RTLD_LAZY);
-               if (loaded == nullptr) return false;
-               const bool has = dlsym(loaded, f08_wait) != nullptr;
-               dlclose(loaded);
-               return has;
+    if (dlsym(RTLD_DEFAULT, f08_wait) != nullptr) return true;
+    const LoadedFiles files;
+    return files.begin() == files.end() || std::any_of(files.begin(), files.end(), [](const char* file) {
+               return symbol_of(file, f08_wait) != nullptr;
            });
 #else
     return false;

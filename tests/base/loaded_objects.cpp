@@ -12,9 +12,8 @@ namespace thalweg {
 namespace {
 
 std::vector<std::string> loaded_files(const void* base = nullptr) {
-    std::vector<std::string> files;
-    for (const char* file : LoadedFiles(base)) files.emplace_back(file);
-    return files;
+    const LoadedFiles files(base);
+    return {files.begin(), files.end()};
 }
 
 bool has(const std::vector<std::string>& files, const char* part) {
