@@ -36,6 +36,10 @@ std::uint64_t numbered(std::vector<int>& peers, int rank, bool sends, Place plac
     return sum;
 }
 
+bool upsets_rounds(const Traits& traits, int size) {
+    return !traits.in_step && traits.messages * 10 < pairs_of(size) * 9;
+}
+
 }  // namespace
 
 void count_message(TraitWords& words, std::uint64_t bytes) {
@@ -80,14 +84,6 @@ Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls) {
 bool is_sparse(const Traits& traits, int size) {
     return traits.messages != 0 && traits.messages * dense_share < pairs_of(size);
 }
-
-namespace {
-
-bool upsets_rounds(const Traits& traits, int size) {
-    return !traits.in_step && traits.messages * 10 < pairs_of(size) * 9;
-}
-
-}  // namespace
 
 bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology) {
     const std::string_view name = choice.algorithm->name;
