@@ -123,7 +123,8 @@ class NonblockingState {
     bool take_over(RankMap places);      // false: no memory
     bool keep_ranks(std::size_t rails);  // for lanes over ports, by places_; false: no memory
     void keep_peers() noexcept;
-    void agree_on_steps(MPI_Comm comm);  // of edges(); collective, between neighbours on hosts of one rank
+    // Of edges(). Collective, between neighbours on hosts of one rank; null: this rank cannot tell.
+    void agree_on_steps(MPI_Comm comm, const Neighbourhood* neighbours);
     // Those of `state`, which is null where this rank lacks memory. Collective, with an answer of each rank's
     // own. Where nobody asked for the memory inside hosts it carries exchanges only, and those between
     // neighbours have rails of their own where hosts have several, so there are two then.

@@ -68,7 +68,7 @@ void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t lar
     if (most[0] != 0) neighbour_bytes_ = most[0];
 }
 
-void NonblockingState::agree_on_steps(MPI_Comm comm) {
+void NonblockingState::agree_on_steps(MPI_Comm comm, const Neighbourhood* neighbours) {
     // Of two ranks each message is the k-th of both.
     edges_.in_step = edges_.in_step_in_pairs = size_ < 3;
     if (topology_.nodes() != size_ || size_ < 3 || !has_neighbours(comm)) return;
@@ -85,10 +85,9 @@ void NonblockingState::agree_on_steps(MPI_Comm comm) {
     TraitWords words{};
     const QuietErrors quiet(comm);
     try {
-        const auto& known = communicator_.self_driven.neighbourhood;
-        const std::optional<Neighbourhood> found = known != nullptr ? *known : find_neighbourhood(comm);
-        if (!found) throw std::bad_alloc();
-        count_exchange(words, edges_to(found->destinations), edges_to(found->sources), rank_, size_);
+        if (neighbours == nullptr) throw std::bad_alloc();
+        count_exchange(words, edges_to(neighbours->destinations), edges_to(neighbours->sources), rank_,
+                       size_);
     } catch (const std::bad_alloc&) {
         ++words[word_by_distance];
         ++words[word_in_pairs];

@@ -27,13 +27,19 @@ constexpr int picks = 4;
 
 constinit std::mutex alive_mutex;
 
-// Of a rank that cannot tell they do not: others ask it for nothing then.
-bool edges_have_numbers(MPI_Comm comm, const Communicator::SelfDriven& self_driven) try {
-    if (self_driven.neighbourhood != nullptr) return numbers_suffice(*self_driven.neighbourhood);
-    const std::optional<Neighbourhood> found = find_neighbourhood(comm);
-    return !found || numbers_suffice(*found);
+// Null: there are none, or this rank cannot tell. `numbered`: whether their edges have numbers; of a rank
+// that cannot tell they do not: others ask it for nothing then.
+std::shared_ptr<const Neighbourhood> neighbours_of(MPI_Comm comm, const Communicator::SelfDriven& self_driven,
+                                                   bool& numbered) try {
+    numbered = false;
+    std::shared_ptr<const Neighbourhood> known = self_driven.neighbourhood;
+    std::optional<Neighbourhood> found;
+    if (known == nullptr) found = find_neighbourhood(comm);
+    if (found) known = std::make_shared<const Neighbourhood>(std::move(*found));
+    numbered = known == nullptr || numbers_suffice(*known);
+    return known;
 } catch (const std::bad_alloc&) {
-    return false;
+    return nullptr;
 }
 
 // What ranks tell one another while they make a plan's lane, as words.
@@ -170,12 +176,14 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
                        state->take_over(std::move(places));
     NonblockingState* const able = ready ? state.get() : nullptr;
     const Network known = world.network();
-    Attendance::Told told = {
-        {},
-        false,
-        {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
-         !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take(),
-         !edges_have_numbers(comm, communicator.self_driven), SessionCommunicators::may_outlive_world(comm)}};
+    bool numbered = false;
+    const std::shared_ptr<const Neighbourhood> neighbours =
+        neighbours_of(comm, communicator.self_driven, numbered);
+    Attendance::Told told = {{},
+                             false,
+                             {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
+                              !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take(),
+                              !numbered, SessionCommunicators::may_outlive_world(comm)}};
     const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
                                                          able == nullptr ? nullptr : &able->places_,
                                                          communicator.topology(), purpose.in_memory, told);
@@ -194,7 +202,7 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
     state->opened_ = make_lanes(comm, carrier, told, world, communicator, able, why);
     state->confirmed_ = false;
     if ((!purpose.for_plan || carrier == Carrier::mpi) && !state->confirm(comm)) return nullptr;
-    state->agree_on_steps(comm);
+    state->agree_on_steps(comm, neighbours.get());
     learn_network(comm, world, state->rank_, state->topology_, state->places_, state->network_);
     if (state->ranks_ != nullptr) state->places_ = {};
     return state;
