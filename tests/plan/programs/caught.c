@@ -2,9 +2,9 @@
  * jumps: what we have thrown and caught for it is given back before, as nobody could do so afterwards. */
 #define _GNU_SOURCE
 #include <link.h>
-#include <setjmp.h>
 
 #include "check.h"
+#include "jumping.h"
 
 extern void* __libc_malloc(size_t);
 extern void __libc_free(void*);
@@ -39,15 +39,6 @@ static int find_ours(struct dl_phdr_info* object, size_t size, void* inside) {
     return (uintptr_t)inside >= our_begin && (uintptr_t)inside < our_end;
 }
 
-static jmp_buf back;
-static volatile int heard;
-
-static void jump(MPI_Comm* comm, int* code, ...) {
-    (void)comm, (void)code;
-    ++heard;
-    longjmp(back, 1);
-}
-
 /* As agreement.c does it outside of what is made. */
 static __attribute__((noinline)) void create(MPI_Comm parent, MPI_Group some, MPI_Comm* part) {
     setenv("THALWEG_TEST_FAULT", "Allreduce:1:1", 1);
@@ -63,11 +54,10 @@ int main(int argc, char** argv) {
     int left = 0;
     MPI_Comm parent, part = MPI_COMM_NULL;
     MPI_Group all, some;
-    MPI_Errhandler jumps;
+    MPI_Errhandler jumps = jumping_handler();
     CHECK(look_last_call != NULL && dl_iterate_phdr(find_ours, (void*)look_last_call) != 0,
           "nothing of ours");
     MPI_Comm_dup(MPI_COMM_WORLD, &parent);
-    MPI_Comm_create_errhandler(jump, &jumps);
     MPI_Comm_set_errhandler(parent, jumps);
     MPI_Comm_group(parent, &all);
     MPI_Group_excl(all, 1, &victim, &some);

@@ -19,6 +19,14 @@ static inline void load_fortran(void) {
     if (!has_fortran()) SKIP("this MPI has no Fortran");
 }
 
+/* The beginning of a program with a function of Fortran's of its own. */
+static inline void start_in_front(int* argc, char*** argv) {
+    alarm(100);
+    if (is_open_mpi()) has_fortran(); /* MPI_Init looks for it */
+    check_start(argc, argv, MPI_THREAD_MULTIPLE);
+    load_fortran();
+}
+
 /* As gfortran spells it; of the native library where nothing shall stand in front. */
 static inline void* fortran(const char* name, int native) {
     char symbol[64];

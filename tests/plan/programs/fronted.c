@@ -30,10 +30,7 @@ static void wait_in_fortran(MPI_Request* request) {
 }
 
 int main(int argc, char** argv) {
-    alarm(100);
-    if (is_open_mpi()) has_fortran(); /* MPI_Init looks for it */
-    check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
-    load_fortran();
+    start_in_front(&argc, &argv);
     unsigned char* const data = guarded_new(bytes);
     for (unsigned round = 0; round < rounds; ++round) {
         MPI_Request request;

@@ -21,10 +21,7 @@ void mpi_bcast_(void* data, MPI_Fint* count, MPI_Fint* type, MPI_Fint* root, MPI
 }
 
 int main(int argc, char** argv) {
-    alarm(100);
-    if (is_open_mpi()) has_fortran(); /* MPI_Init looks for it */
-    check_start(&argc, &argv, MPI_THREAD_MULTIPLE);
-    load_fortran();
+    start_in_front(&argc, &argv);
     unsigned char* const data = guarded_new(bytes);
     MPI_Fint count = bytes, type = MPI_Type_c2f(MPI_BYTE), root = 0, comm = MPI_Comm_c2f(MPI_COMM_WORLD);
     void (*broadcast)(void*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);

@@ -1,20 +1,12 @@
 /* An error handler that jumps out of a call that starts an operation: nothing of ours stays held, so that
  * MPI_Finalize closes what all operations share, which is the memory of the host here. */
 #include <dirent.h>
-#include <setjmp.h>
 
 #include "check.h"
+#include "jumping.h"
 
 enum { sent = 1000 }; /* where less is expected */
 static unsigned char data[sent];
-static jmp_buf back;
-static volatile int heard;
-
-static void jump(MPI_Comm* comm, int* code, ...) {
-    (void)comm, (void)code;
-    ++heard;
-    longjmp(back, 1);
-}
 
 /* Descriptors of this process's of memory that Thalweg has made. */
 static int memories(void) {
@@ -50,8 +42,7 @@ static __attribute__((noinline)) void jump_out_of_start(MPI_Comm pair) {
 int main(int argc, char** argv) {
     check_start(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Comm pair;
-    MPI_Errhandler jumps;
-    MPI_Comm_create_errhandler(jump, &jumps);
+    MPI_Errhandler jumps = jumping_handler();
     MPI_Comm_dup(MPI_COMM_WORLD, &pair);
     fail(pair);
     MPI_Comm_set_errhandler(pair, jumps);
