@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 
@@ -95,6 +96,26 @@ class Telling {
     std::size_t raised_count_ = 0;
 };
 
+// Of the call that this thread makes: whether it completes requests, and what the native one has asked about
+// that has failed (hear_failure).
+thread_local constinit bool completing [[gnu::tls_model("initial-exec")]] = false;
+thread_local constinit Ticket* heard [[gnu::tls_model("initial-exec")]] = nullptr;
+
+void add_to(Ticket** list, Ticket& ticket) {
+    ticket.owners.fetch_add(1, std::memory_order_relaxed);
+    ticket.noted = true;
+    ticket.next_noted = std::exchange(*list, &ticket);
+}
+
+// The next one; null: there is none. The caller lets go of it.
+Ticket* take_from(Ticket** list) {
+    Ticket* const ticket = *list;
+    if (ticket == nullptr) return nullptr;
+    *list = ticket->next_noted;
+    ticket->noted = false;
+    return ticket;
+}
+
 }  // namespace
 
 void note_failures(RequestList requests, int count, Ticket** failed) {
@@ -104,11 +125,19 @@ void note_failures(RequestList requests, int count, Ticket** failed) {
         // A persistent one is there behind the native call as well.
         if (ticket == nullptr || ticket->persistent || !has_untold_failure(*ticket) || ticket->noted)
             continue;
-        ticket->owners.fetch_add(1, std::memory_order_relaxed);
-        ticket->noted = true;
         ticket->index = i;
-        ticket->next_noted = std::exchange(*failed, ticket);
+        add_to(failed, *ticket);
     }
+}
+
+// Left of the call before, which a handler has left by a jump: nobody tells of that.
+void listen_for_failures(bool completes) {
+    while (Ticket* const ticket = take_from(&heard)) let_go(ticket);
+    completing = completes;
+}
+
+void hear_failure(Ticket& ticket) {
+    if (completing && has_untold_failure(ticket) && !ticket.noted) add_to(&heard, ticket);
 }
 
 bool no_failures() { return untold_failures.load(std::memory_order_relaxed) == 0; }
@@ -116,16 +145,16 @@ bool no_failures() { return untold_failures.load(std::memory_order_relaxed) == 0
 int tell_failures(int error, const Ended& ended, Ticket* failed) {
     Telling telling(error, ended);
     const MPI_Request null = host()->request_null;
-    while (failed != nullptr) {
-        Ticket* const ticket = std::exchange(failed, failed->next_noted);
-        ticket->noted = false;
-        // Open MPI's Fortran bindings leave the handle of what has ended where the call reports an error.
-        if (ended.requests[ticket->index] == null || ticket->owners.load(std::memory_order_acquire) == 1) {
-            telling.add(*ticket, ticket->index);
-            ticket->set_untold(false);
+    for (Ticket** list : {&failed, &heard})
+        while (Ticket* const ticket = take_from(list)) {
+            // Open MPI's Fortran bindings leave the handle of what has ended where the call reports an error.
+            if (ended.requests[ticket->index] == null ||
+                ticket->owners.load(std::memory_order_acquire) == 1) {
+                telling.add(*ticket, ticket->index);
+                ticket->set_untold(false);
+            }
+            let_go(ticket);
         }
-        let_go(ticket);
-    }
     for (int place = 0; place < ended.count && !ended.requests.empty() && !no_failures(); ++place) {
         const int index = telling.index_at(place);
         Ticket* const ticket = find_ticket(ended.requests[index]);

@@ -30,8 +30,9 @@ constinit std::uint64_t looks = 0;
 
 // What the native library calls, inside its own completion calls: no call of ours that waits. Of an error
 // tell_failures() tells, whoever asked meanwhile.
-int tell_status(void*, MPI_Status* status) {
+int tell_status(void* state, MPI_Status* status) {
     const Host& mpi = *host();
+    hear_failure(*static_cast<Ticket*>(state));
     mpi.Status_set_elements(status, mpi.byte, 0);
     mpi.Status_set_cancelled(status, 0);
     return MPI_SUCCESS;
@@ -134,6 +135,12 @@ bool take_soon(Ticket& ticket) {
     return true;
 }
 
+// By a call that completes requests, before another thread may end it. Of one in the list of the binding that
+// makes this call that knows.
+void number(Ticket& ticket, int place) {
+    if (!ticket.noted) ticket.index = place;
+}
+
 // Whether whoever waits for `ticket`, and then for `next`, drives the same channel there. Pre: the caller has
 // taken `ticket`.
 bool goes_on_with(const Ticket& ticket, Ticket* next) {
@@ -216,11 +223,13 @@ bool wait_for(RequestList requests, int count, bool again, Ticket** failed) {
     // Most waits for both kinds are over before the first test, which costs the agent a wake-up.
     constexpr std::uint64_t first_ns = 10'000'000, next_ns = 1'000'000;
     finish_done_among_freed();
+    if (!again) listen_for_failures(true);
     bool all = true;
     // All are driven by whoever waits for one, but each only by its own channel's helm: in any order.
     const auto wait_until = [&](std::uint64_t until_ns) {
         all = true;
-        for_each_ticket(requests, count, [&](Ticket& ticket, Ticket* next) {
+        for_each_ticket(requests, count, [&](Ticket& ticket, Ticket* next, int place) {
+            number(ticket, place);
             if (!take_soon(ticket)) return;
             if (wait_for_one(ticket, until_ns, next)) {
                 finish(ticket, TicketState::helping);
@@ -239,9 +248,11 @@ bool wait_for(RequestList requests, int count, bool again, Ticket** failed) {
 
 bool help(RequestList requests, int count, Ticket** failed) {
     finish_done_among_freed();
+    listen_for_failures(failed != nullptr);
     bool pending = false, done = false;
     std::uint32_t helped = 0;  // of those that are unattended
-    for_each_ticket(requests, count, [&](Ticket& ticket, const Ticket*) {
+    for_each_ticket(requests, count, [&](Ticket& ticket, const Ticket*, int place) {
+        if (failed != nullptr) number(ticket, place);
         if (!take(ticket)) {
             pending |= is_active(ticket);  // another thread sees to it
             return;
@@ -271,7 +282,7 @@ std::uint64_t pause_between(std::uint64_t began_ns) {
 
 // What is active has been started already.
 void start(RequestList requests, int count) {
-    for_each_ticket(requests, count, [](Ticket& ticket, const Ticket*) {
+    for_each_ticket(requests, count, [](Ticket& ticket, const Ticket*, int) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);
         if (!ticket.persistent || (state != TicketState::idle && state != TicketState::finished)) return;
         ticket.set_untold(false);

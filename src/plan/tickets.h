@@ -56,10 +56,10 @@ struct Ticket {
     int error = MPI_SUCCESS;  // of its latest run, once that is finished
     bool untold = false;      // the program has not heard of that error: set_untold()
     // Of what is not persistent: a call which completes requests may have ended it, and has it in its list
-    // (note_failures()), under the number that the request has in the call. That list is an owner, and the
-    // request another.
+    // (note_failures(), hear_failure()), under the number that the request has in the call. That list is an
+    // owner, and the request another.
     bool noted = false;
-    int index = 0;
+    int index = 0;  // in the latest call that completes requests, by which alone it is set
     Ticket* next_noted = nullptr;
     std::atomic<int> owners{1};
     std::atomic<TicketState> state{TicketState::active};
@@ -106,23 +106,30 @@ bool has_others(RequestList requests, int count);
 // Of requests of ours among these that have failed the native call will say nothing: what is not persistent
 // is added to *failed, for tell_failures().
 void note_failures(RequestList requests, int count, Ticket** failed);
+// Behind that a thread which asks after one may end it, before the native call of this one completes it. Of
+// what it completes that asks, in this thread, how it went: of a failure tell_failures() knows by this, too.
+// listen_for_failures() in front, with whether this is a call that `completes` requests; else it only asks.
+void listen_for_failures(bool completes);
+void hear_failure(Ticket& ticket);
 
 // A tag for the receive from oneself of a persistent request; nobody else has it until it is given back.
 // Throws std::bad_alloc.
 int take_tag();
 void give_tag_back(int tag);
 
-// Calls `action` with every ticket among the requests, and the one behind it where that is known, without the
-// lock.
+// Calls `action` with every ticket among the requests, the one behind it where that is known, and its own
+// number there, without the lock.
 template <typename Action>
 void for_each_ticket(RequestList requests, int count, Action action) {
     if (requests.empty()) return;  // an error that the native call reports
     std::array<MPI_Request, 64> candidates;
     std::array<Ticket*, candidates.size()> some;
+    std::array<int, candidates.size()> places;
     for (int next = 0; next < count;) {
         std::size_t wanted = 0, found = 0;
         for (; next < count && wanted < candidates.size(); ++next) {
             candidates[wanted] = requests[next];
+            places[wanted] = next;
             wanted += may_be_ours(candidates[wanted]);
         }
         if (wanted == 0) continue;
@@ -131,10 +138,13 @@ void for_each_ticket(RequestList requests, int count, Action action) {
             const auto& known = tickets();
             for (std::size_t i = 0; i < wanted; ++i) {
                 const auto entry = known.find(key_of(candidates[i]));
-                if (entry != known.end()) some[found++] = entry->second;
+                if (entry == known.end()) continue;
+                places[found] = places[i];
+                some[found++] = entry->second;
             }
         }
-        for (std::size_t i = 0; i < found; ++i) action(*some[i], i + 1 < found ? some[i + 1] : nullptr);
+        for (std::size_t i = 0; i < found; ++i)
+            action(*some[i], i + 1 < found ? some[i + 1] : nullptr, places[i]);
     }
 }
 
