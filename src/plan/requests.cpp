@@ -173,6 +173,12 @@ void destroy(Ticket* ticket) {
     delete ticket;
 }
 
+// As enter_ticket(); what is left of one whose request is gone goes, too.
+void enter(Ticket* ticket) {
+    Ticket* const left = enter_ticket(ticket);
+    if (left != nullptr && !is_active(*left)) left->persistent ? destroy(left) : let_go(left);
+}
+
 }  // namespace
 
 std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm, MPI_Request* request,
@@ -184,7 +190,7 @@ std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm
         error = host()->Grequest_start(tell_status, forget, ignore_cancel, ticket.get(), &ticket->request);
         if (error != MPI_SUCCESS) return ongoing;
         ticket->raised_on = RaisedOn(comm, ongoing->options().record, false);
-        enter_ticket(ticket.get());
+        enter(ticket.get());
     } catch (const std::bad_alloc&) {
         error = MPI_ERR_NO_MEM;
         return ongoing;
@@ -208,7 +214,7 @@ std::unique_ptr<Ongoing> make_persistent(std::unique_ptr<Ongoing> ongoing, MPI_C
         ticket->tag = native->tag();
         ticket->request = native->request();
         ticket->raised_on = RaisedOn(comm, ongoing->options().record, true);
-        enter_ticket(ticket.get());
+        enter(ticket.get());
         native->hand_over();
         ticket->ongoing = std::move(ongoing);
         *request = ticket.release()->request;
@@ -335,7 +341,9 @@ bool refuse_free(const MPI_Request& request, int& error) {
 
 bool refuse_cancel(const MPI_Request& request, int& error) {
     const Ticket* const ticket = find_ticket(request);
-    if (ticket == nullptr) return false;
+    // The handle of one that is over may be another's by now (enter_ticket).
+    if (ticket == nullptr || (!ticket->persistent && ticket->state.load() == TicketState::finished))
+        return false;
 #if !defined(OPEN_MPI)
     const Host& mpi = *host();
     MPI_Request other;

@@ -1,6 +1,7 @@
 #include "plan/tickets.h"
 
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "plan/attendance.h"
@@ -48,11 +49,13 @@ void give_tag_back(int tag) {
     tags()[index / 64] &= ~(std::uint64_t{1} << index % 64);
 }
 
-void enter_ticket(Ticket* ticket) {
+Ticket* enter_ticket(Ticket* ticket) {
     const std::lock_guard lock(tickets_mutex);
-    tickets().emplace(key_of(ticket->request), ticket);
+    const auto [entry, is_new] = tickets().emplace(key_of(ticket->request), ticket);
+    if (!is_new) return std::exchange(entry->second, ticket);
     class_of(ticket->request).fetch_add(1, std::memory_order_relaxed);
     std::atomic_ref(thalweg_completion_calls.requests).fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
 }
 
 void forget_ticket(const Ticket& ticket) {

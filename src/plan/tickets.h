@@ -94,8 +94,10 @@ inline bool may_be_ours(const MPI_Request& request) {
     return class_of(request).load(std::memory_order_relaxed) != 0;
 }
 
-// From here on it is found by its request. Throws std::bad_alloc.
-void enter_ticket(Ticket* ticket);
+// From here on it is found by its request. Throws std::bad_alloc. What was found so before, or null: its
+// request has ended without a word (MPICH's MPI_Testall of more than 64 without statuses calls no functions
+// of generalized requests where the last of them are messages), and the handle is this one's now.
+Ticket* enter_ticket(Ticket* ticket);
 // No longer; nothing happens where it was not, or another has its handle.
 void forget_ticket(const Ticket& ticket);
 // Null: not ours.
