@@ -19,7 +19,8 @@ namespace thalweg {
 namespace {
 
 bool has_untold_failure(const Ticket& ticket) {
-    return ticket.state.load(std::memory_order_acquire) == TicketState::finished && ticket.untold;
+    const TicketState state = ticket.state.load(std::memory_order_acquire);
+    return (state == TicketState::known || state == TicketState::finished) && ticket.untold;
 }
 
 // The failures that one call tells of. Needs no memory, and leaves no more than references to records behind

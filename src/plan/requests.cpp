@@ -68,19 +68,20 @@ void finish(Ticket& ticket, TicketState from = TicketState::active) {
     if (ticket.unattended) unattended_count.fetch_sub(1, std::memory_order_relaxed);
     const Host& mpi = *host();
     ticket.error = ticket.ongoing->finish();
-    const MPI_Request request = ticket.request;
-    const bool persistent = ticket.persistent;
-    const int tag = ticket.tag;
     ticket.set_untold(ticket.error != MPI_SUCCESS);
-    std::unique_ptr<Ongoing> ongoing;
-    if (!persistent) ongoing = std::move(ticket.ongoing);
-    ticket.state.store(TicketState::finished, std::memory_order_release);
-    if (!persistent) {
-        Ongoing::retire(std::move(ongoing));
-        mpi.Grequest_complete(request);
+    if (ticket.persistent) {
+        const int tag = ticket.tag;
+        ticket.state.store(TicketState::finished, std::memory_order_release);
+        mpi.Send(nullptr, 0, mpi.byte, 0, tag, Attendance::self());
         return;
     }
-    mpi.Send(nullptr, 0, mpi.byte, 0, tag, Attendance::self());
+    std::unique_ptr<Ongoing> ongoing = std::move(ticket.ongoing);
+    ticket.owners.fetch_add(1, std::memory_order_relaxed);
+    ticket.state.store(TicketState::known, std::memory_order_release);
+    Ongoing::retire(std::move(ongoing));
+    mpi.Grequest_complete(ticket.request);
+    ticket.state.store(TicketState::finished, std::memory_order_release);
+    let_go(&ticket);
 }
 
 bool is_active(const Ticket& ticket) {
@@ -126,7 +127,7 @@ void help_unattended() {
 }
 
 // As take(), by who waits for it: others have it for a poll, or finish it. False: there is nothing to wait
-// for; of one that has failed that is known by now (note_failures).
+// for, not for MPICH's MPI_Waitall either, which ends the job where a generalized request is not complete.
 bool take_soon(Ticket& ticket) {
     for (std::uint64_t began_ns = 0; !take(ticket); began_ns = pause_between(began_ns)) {
         const TicketState state = ticket.state.load(std::memory_order_acquire);

@@ -23,9 +23,10 @@
 namespace thalweg {
 
 // active: started, and nobody has put its data in place yet. helping: so, and a thread looks at its Ongoing,
-// or waits for it, which no other one ends meanwhile. finishing: a thread puts its data in place. finished:
-// its native request is complete. idle: persistent, not started yet.
-enum class TicketState : std::uint8_t { idle, active, helping, finishing, finished };
+// or waits for it, which no other one ends meanwhile. finishing: a thread puts its data in place. known: not
+// persistent, and that is done; the thread completes its native request. finished: that is complete; of a
+// persistent one it will be. idle: persistent, not started yet.
+enum class TicketState : std::uint8_t { idle, active, helping, finishing, known, finished };
 
 // Tickets with an error that the program has not heard of. While there is none nobody looks for any.
 extern constinit std::atomic<std::uint32_t> untold_failures;

@@ -48,6 +48,7 @@ run(asked_by_two 2 ${current} "${with_forms};${chain}" asked_by_two)
 run(asked_while_waiting 2 ${current} "${chain}" asked_while_waiting)
 # After what fails, and is waited for while it is put in its place.
 run(asked_failing 2 ${current} "${chain};THALWEG_ALLTOALLV=spread" asked_failing)
+run(asked_finishing 2 ${current} "LD_PRELOAD=${runtime}$<TARGET_FILE:thalweg-${family}>:$<TARGET_FILE:plan_faults_${name}>;${chain};THALWEG_ALLTOALLV=spread;THALWEG_TEST_FAULT=Grequest_complete" asked_failing)
 run(asked_behind 2 ${current} "LD_PRELOAD=${runtime}$<TARGET_FILE:thalweg-${family}>:$<TARGET_FILE:plan_gate>;${chain};THALWEG_ALLTOALLV=spread" asked_failing behind)
 # A receive buffer that its program's handler of faults opens, on the agent's stack.
 run(write_protected 2 ${current} "${overlap};THALWEG_TRANSPORT=mpi" write_protected)

@@ -187,6 +187,15 @@ int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
         next(comm, MPI_ERRORS_ARE_FATAL);
     return code;
 }
+/* THALWEG_TEST_FAULT=Grequest_complete: generalized requests are complete a while after they are said to be.
+ */
+int PMPI_Grequest_complete(MPI_Request request) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    int (*next)(MPI_Request);
+    *(void**)&next = next_of("PMPI_Grequest_complete");
+    if (wish != NULL && strcmp(wish, "Grequest_complete") == 0) usleep(50000);
+    return next(request);
+}
 int PMPI_Init(int* argc, char*** argv) {
     int (*next)(int*, char***);
     *(void**)&next = next_of("PMPI_Init");
