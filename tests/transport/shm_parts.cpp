@@ -2,10 +2,8 @@
 // shm_choice.cpp has the choice of protocols.
 #include <gtest/gtest.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -317,34 +315,6 @@ TEST(Elements, NonsenseIsRefused) {
         EXPECT_FALSE(read_elements(spoilt, 100'000));
     }
     EXPECT_FALSE(read_elements(sane, huge));
-}
-
-// A process whose first thread has ended has no memory for the system; the ring is left, as long as others of
-// its threads go on.
-TEST(Copies, WithoutItsFirstThreadAProcessIsReachedByTheRing) {
-    int life[2];
-    ASSERT_EQ(pipe(life), 0);
-    std::byte here{};
-    Transfer transfer;
-    transfer.local = &here;
-    transfer.remote = reinterpret_cast<std::uintptr_t>(&here);
-    transfer.life = life[0];
-    const auto copy = [&] {
-        std::size_t done = 1;
-        const Status status = cma_copy(
-            [](pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long) -> ssize_t {
-                errno = ESRCH;
-                return -1;
-            },
-            transfer, 0, 1, done);
-        EXPECT_EQ(done, 0u);
-        return status;
-    };
-    EXPECT_EQ(copy(), Status::unsupported);
-    ASSERT_EQ(write(life[1], "x", 1), 1);
-    EXPECT_EQ(copy(), Status::transport_failed) << "it has ended";
-    close(life[0]);
-    close(life[1]);
 }
 
 // Messages of a channel that failed weigh no more, and the rate is what it was.

@@ -44,6 +44,16 @@ bool makes_sense(const WrittenElements& written, std::uint64_t bytes) {
            product(elements, magnitude(written.extent)) < most && product(elements, written.runs) < most;
 }
 
+// Whether the process whose life this is has ended. A signal of this one's, which interrupts the question
+// though it waits for nothing, says neither.
+bool has_ended(int life) {
+    pollfd end{life, POLLIN, 0};
+    int found = 0;
+    do found = poll(&end, 1, 0);
+    while (found < 0 && errno == EINTR);
+    return found > 0;
+}
+
 }  // namespace
 
 bool reachable(const StandInPart& part) {
@@ -100,8 +110,7 @@ Status cma_copy(ssize_t (*call)(pid_t, const iovec*, unsigned long, const iovec*
                                 unsigned long),
                 const Transfer& transfer, std::uint64_t offset, std::size_t bytes, std::size_t& done) {
     done = 0;
-    pollfd life{transfer.life, POLLIN, 0};
-    if (poll(&life, 1, 0) > 0) return Status::transport_failed;
+    if (has_ended(transfer.life)) return Status::transport_failed;
     std::array<iovec, most_stretches> here, there;
     std::size_t here_count = 1, there_count = 1;
     std::uint64_t length = bytes;
@@ -123,7 +132,7 @@ Status cma_copy(ssize_t (*call)(pid_t, const iovec*, unsigned long, const iovec*
     if (error == EFAULT || error == EPERM || error == EACCES || error == ENOSYS || error == ENOMEM)
         return Status::unsupported;
     // It looks for memory at a process's first thread, which may end before the others.
-    if (error == ESRCH && poll(&life, 1, 0) == 0) return Status::unsupported;
+    if (error == ESRCH && !has_ended(transfer.life)) return Status::unsupported;
     if (got <= 0) return Status::transport_failed;
     done = static_cast<std::size_t>(got);
     return Status::ok;
