@@ -1,4 +1,6 @@
 // Where a communicator's plans over windows take their windows from, and give them back to.
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,7 +16,7 @@ namespace thalweg {
 
 namespace {
 
-// All that are not closed, oldest first.
+// All that are not closed.
 constinit std::mutex grounds_mutex;
 std::vector<std::shared_ptr<WindowGround>>& grounds() {
     static auto* const list = new std::vector<std::shared_ptr<WindowGround>>;
@@ -25,9 +27,12 @@ std::vector<std::shared_ptr<WindowGround>> known_grounds() {
     return grounds();
 }
 
+// So many this process has led as rank 0.
+constinit std::atomic<std::uint64_t> led{0};
+
 }  // namespace
 
-std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
+std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm, bool leads, const World& world) {
     MPI_Comm own;
     bool made = false;
     {
@@ -43,9 +48,14 @@ std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm) {
         } catch (const std::bad_alloc&) {
             ground.reset();
         }
-    std::uint64_t trouble[1] = {ground == nullptr};
-    agree_on(comm, host()->max, trouble);
-    if (trouble[0] == 0) return ground;
+    // [trouble; of rank 0: who it is, and how many it has led]
+    std::uint64_t most[3] = {ground == nullptr, leads ? static_cast<std::uint64_t>(world.rank()) : 0,
+                             leads ? led.fetch_add(1, std::memory_order_relaxed) : 0};
+    agree_on(comm, host()->max, most);
+    if (most[0] == 0) {
+        ground->order_ = {most[1], most[2]};
+        return ground;
+    }
     // To free the communicator is collective, and some rank may have none.
     const std::lock_guard lock(grounds_mutex);
     std::erase(grounds(), ground);
@@ -61,7 +71,9 @@ void WindowGround::close() {
 }
 
 void close_windows() {
-    for (const std::shared_ptr<WindowGround>& ground : known_grounds()) ground->close();
+    std::vector<std::shared_ptr<WindowGround>> all = known_grounds();
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->order() < b->order(); });
+    for (const std::shared_ptr<WindowGround>& ground : all) ground->close();
 }
 
 std::uint64_t windows_alive() {

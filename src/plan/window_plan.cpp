@@ -307,7 +307,7 @@ std::unique_ptr<Ongoing> make_window_plan(const CollectiveCall& call, const Call
                        static_cast<int>(name.size()), name.data(), mpi.library_version);
     if (anywhere(call.comm, !has_rma_alltoallv(mpi) || SessionCommunicators::may_outlive_world(call.comm)))
         return nullptr;
-    if (ground == nullptr) ground = WindowGround::make(call.comm);
+    if (ground == nullptr) ground = WindowGround::make(call.comm, communicator.rank() == 0, world);
     if (ground == nullptr) return nullptr;
 
     RunKey key;

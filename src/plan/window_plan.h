@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "plan/collective_call.h"
 #include "plan/rma_alltoallv.h"
@@ -25,8 +26,9 @@ class WindowTransport;
 // The private communicator and the windows of one communicator's plans. The plans hold it.
 class WindowGround {
   public:
-    // Collective over `comm`. Null, on all ranks alike: MPI refused, or a rank lacks memory.
-    static std::shared_ptr<WindowGround> make(MPI_Comm comm);
+    // Collective over `comm`, whose rank 0 `leads`. Null, on all ranks alike: MPI refused, or a rank lacks
+    // memory.
+    static std::shared_ptr<WindowGround> make(MPI_Comm comm, bool leads, const World& world);
     // What close() and close_windows() did not free is MPI_Finalize's.
     ~WindowGround() = default;
     WindowGround(const WindowGround&) = delete;
@@ -38,12 +40,18 @@ class WindowGround {
     // and the communicator where none is left. May be called again.
     void close();
 
+    // Where it stands among all grounds of the world: the process of its rank 0, and how many that has led
+    // before. Equal on all ranks, and no two have the same.
+    using Order = std::pair<std::uint64_t, std::uint64_t>;
+    const Order& order() const { return order_; }
+
   private:
     friend class WindowTransport;
     explicit WindowGround(MPI_Comm comm) : comm_(comm), pool_(*host(), comm) {}
 
     MPI_Comm comm_;
     WindowPool pool_;
+    Order order_;
     bool closed_ = false;
     // Started epochs whose completion blocks, oldest first.
     std::mutex mutex_;
@@ -51,8 +59,8 @@ class WindowGround {
 };
 
 // Collective over the world, in MPI_Finalize: closes what plans still used when their communicators were
-// freed, and what belongs to communicators that never were. In the order in which the grounds were made,
-// which ranks that have several of them in common share.
+// freed, and what belongs to communicators that never were. In an order that all ranks share: two threads may
+// have made theirs at once, which each rank has in another one.
 void close_windows();
 // Windows that exist on this rank.
 std::uint64_t windows_alive();

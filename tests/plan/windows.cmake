@@ -51,6 +51,10 @@ foreach(way fence get)
   run_windows(rma_${way} ${way}_refused 2 ${inside}
               "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Win_create" conforms)
 endforeach()
+# What two threads have made at once, MPI_Finalize closes in one order on all ranks.
+foreach(way fence get)
+  run(windows_crosswise_${way} 2 ${inside} "${faults};THALWEG_ALLTOALLV=rma_${way}" windows_crosswise)
+endforeach()
 foreach(ranks 3 5)
   run_windows(rma_fence fence ${ranks} full "" crowd)
   run_windows(rma_lock lock ${ranks} full "" crowd)

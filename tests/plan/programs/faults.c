@@ -232,7 +232,18 @@ FAULTY_REQUEST(PMPI_Iallreduce, Allreduce,
 FAULTY_REQUEST(PMPI_Ibcast, Bcast,
                (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request),
                (buffer, count, type, root, comm, request))
-FAULTY(PMPI_Comm_create, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
+/* THALWEG_TEST_FAULT=crosswise: of two threads that make a communicator each, the first one has its own a
+ * second later than the other on even ranks, and the other way round on odd ones. */
+int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+    const char* const wish = getenv("THALWEG_TEST_FAULT");
+    int (*next)(MPI_Comm, MPI_Group, MPI_Comm*);
+    const int failing = fails(Comm_create, CALLER);
+    *(void**)&next = next_of("PMPI_Comm_create");
+    const int code = next(comm, group, made);
+    if (wish != NULL && strcmp(wish, "crosswise") == 0 && (gettid() == getpid()) == (own_rank() % 2 == 0))
+        sleep(1);
+    return failing ? MPI_ERR_OTHER : code;
+}
 FAULTY(PMPI_Comm_group, Comm_group, (MPI_Comm comm, MPI_Group* group), (comm, group))
 
 /* Messages. One that is lost goes to its own rank, where nobody expects it. */
