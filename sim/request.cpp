@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "common/number_within.h"
 #include "common/patterns.h"
 #include "sim/apps.h"
 #include "sim/request_checks.h"
@@ -231,6 +232,7 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         "thalweg sim"};
     Text text;
     describe(app, text, request);
+    apps::read_in_decimal(app);
     const auto unknown = [](const std::string& name) {
         return mistake("there is no simulation of " + name + "; known: " + operations());
     };

@@ -38,6 +38,7 @@ CommandLine::CommandLine(const std::string& about, const std::string& name)
 CommandLine::~CommandLine() = default;
 
 CommandLine::Answer CommandLine::parse(int argc, char** argv) {
+    read_in_decimal(*app_);
     try {
         app_->parse(argc, argv);
         return {Answer::Kind::options, ""};

@@ -268,6 +268,23 @@ TEST_F(Starting, a_file_that_cannot_be_looked_at_is_no_fault_of_thalwegs) {
     refused(shell(tool("sim bcast --ranks 4 --bytes 4K --machine " + loop)), 2, "--machine: cannot read ");
 }
 
+// As sizes are: 0160 would be the 112 cores that a host has, 0300 a lab of 192 hosts.
+TEST(mistakes, numbers_that_begin_with_a_zero_are_decimal) {
+    const std::string halo = "explain halo --grid 4x4 --cells 64 --ranks-per-host ";
+    for (const char* number : {"8", "10"}) {
+        const Result plain = shell(tool(halo + number));
+        EXPECT_EQ(plain.status, 0);
+        for (const char* zeros : {"0", "00"})
+            EXPECT_EQ(shell(tool(halo + zeros + number + " 2>&1")).text, plain.text);
+    }
+    const std::string exchange = "explain bcast --bytes 4M --topology node:4 --ports ";
+    EXPECT_EQ(shell(tool(exchange + "010 2>&1")).text, shell(tool(exchange + "10")).text);
+    refused(shell(tool("bench bcast --hosts 0300 2>&1")), 2, "--hosts: Value 300 not in range 0 to 200");
+    refused(shell(tool("bench bcast --hosts 0 --ppn 000 2>&1")), 2, "--ppn: Value 0 not in range 1 to ");
+    refused(shell(tool("sim bcast --ranks 4 --bytes 1K --per-host 0160 2>&1")), 2,
+            "--per-host 160: a host of dane has 112 cores");
+}
+
 // Else it would be the value, and the program be started all the same.
 TEST(mistakes, what_separates_the_program_is_no_value_of_a_lab) {
     for (const char* option : {"--json", "--keep-env", "--mpi-root"})

@@ -9,6 +9,7 @@
 
 #include "base/standard_output.h"
 #include "base/text.h"
+#include "common/number_within.h"
 
 namespace thalweg::tool {
 
@@ -118,6 +119,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     app.name("thalweg " + verb);
     if (const std::string why = unknown_subcommand(app, argc, argv); !why.empty())
         return usage_error(verb, why);
+    apps::read_in_decimal(app);
     try {
         app.parse(reversed_words(app, argc, argv));
         // Of what starts a program they are settings: an empty one is as good as unset.

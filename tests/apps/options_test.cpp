@@ -1,0 +1,44 @@
+// The command lines of the programs.
+#include "common/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "conjugate_gradient/options.h"
+#include "radix_sort/options.h"
+
+namespace thalweg::apps {
+namespace {
+
+template <class Options>
+CommandLine::Answer read(Options& options, std::vector<std::string> words) {
+    CommandLine line("what it is about", "program");
+    options.add_to(line.app());
+    words.insert(words.begin(), "program");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    return line.parse(static_cast<int>(argv.size()), argv.data());
+}
+
+// In octal 010 would be eight, and 08 none.
+TEST(options, numbers_that_begin_with_a_zero_are_decimal) {
+    SortOptions sort;
+    EXPECT_EQ(read(sort, {"--keys", "010,064K,0", "--digit-bits", "08", "--seed", "0070", "--pieces",
+                          "016,09", "--warm-up", "00"})
+                  .kind,
+              CommandLine::Answer::Kind::options);
+    EXPECT_EQ(sort.keys, (std::vector<std::uint64_t>{10, 64 << 10, 0}));
+    EXPECT_EQ(sort.digit_bits, 8);
+    EXPECT_EQ(sort.seed, 70u);
+    EXPECT_EQ(sort.common.pieces, (std::vector<int>{16, 9}));
+    EXPECT_EQ(sort.common.warm_up, 0);
+    GradientOptions gradient;
+    EXPECT_EQ(read(gradient, {"--n", "0100", "--shift", "010.5"}).kind, CommandLine::Answer::Kind::options);
+    EXPECT_EQ(gradient.n, std::vector<std::int64_t>{100});
+    EXPECT_EQ(gradient.shift, 10.5);
+}
+
+}  // namespace
+}  // namespace thalweg::apps
