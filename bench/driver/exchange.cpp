@@ -236,7 +236,7 @@ void ExchangeDriver::write(const Point& point, const Column& column, const Serie
                         {"free_seconds", series.free_seconds},
                         {"set_up_seconds", series.set_up_seconds}};
     if (series.taken_calls >= 0) line["exchange"]["taken_calls"] = series.taken_calls;
-    out_ << line.dump() << std::endl;
+    write_row(out_, line.dump());
 }
 
 int ExchangeDriver::run() {

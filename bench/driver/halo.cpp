@@ -185,7 +185,7 @@ void HaloDriver::measure_point(const Point& point) {
     ways.clear();
     if (session_.rank != 0) return;
     for (std::size_t i = 0; i < count; ++i)
-        out_ << line_of(point, config_.columns[point.columns[i]], series[i]).dump() << std::endl;
+        write_row(out_, line_of(point, config_.columns[point.columns[i]], series[i]).dump());
 }
 
 nlohmann::json HaloDriver::line_of(const Point& point, const Column& column, const Series& series) const {

@@ -129,7 +129,7 @@ void HaloDriver::measure_changing(const Point& point) {
         line["halo"]["slowed"] = slowed;
         for (std::size_t at = 0; at < phases.size(); ++at)
             line["halo"]["phases"][at]["seconds"] = phases[at].seconds[i];
-        out_ << line.dump() << std::endl;
+        write_row(out_, line.dump());
     }
 }
 

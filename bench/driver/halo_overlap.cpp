@@ -101,7 +101,7 @@ void HaloDriver::measure_overlap(const Point& point) {
                            {"worst_pure", hidden[i].worst_pure},
                            {"worst_computed", hidden[i].worst_computed},
                            {"worst_total", hidden[i].worst_total}};
-        out_ << line.dump() << std::endl;
+        write_row(out_, line.dump());
     }
 }
 

@@ -242,7 +242,7 @@ void Driver::measure_small_point(const Point& point) {
             line["collective"] = config_.collective;
             line["bytes"] = point.bytes;
             line["column"] = config_.columns[point.columns[i]].name;
-            *out_ << line.dump() << std::endl;
+            write_row(*out_, line.dump());
         }
     }
 }
@@ -267,7 +267,7 @@ void Driver::write(const Point& point, const Column& column, const Series& serie
         line["tx_bytes"] = static_cast<double>(series.busiest.tx_bytes) / calls;
         line["tx_packets"] = static_cast<double>(series.busiest.tx_packets) / calls;
     }
-    *out_ << line.dump() << std::endl;
+    write_row(*out_, line.dump());
 }
 
 int Driver::run() {

@@ -1,4 +1,5 @@
-// What the driver's files share: the clock, Thalweg's own functions, and how to give up.
+// What the driver's files share: the clock, Thalweg's own functions, how to give up, and how to write a
+// result.
 #pragma once
 
 #include <dlfcn.h>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ostream>
 #include <string>
 
 #include "thalweg/thalweg.h"
@@ -61,6 +63,12 @@ struct Ours {
     std::fprintf(stderr, "thalweg bench: %s\n", why.c_str());
     MPI_Abort(MPI_COMM_WORLD, 2);
     std::abort();
+}
+
+// A row of the results, of rank 0. Where it cannot be written whatever follows would be measured in vain.
+inline void write_row(std::ostream& out, const std::string& row) {
+    if (!(out << row << std::endl))
+        die("a result could not be written: is there room in the folder for temporary files (TMPDIR)?");
 }
 
 }  // namespace thalweg::bench

@@ -331,7 +331,7 @@ void OverlapDriver::write(const Point& point, const Column& column, const Overla
     if (!case_.element.empty()) line["element"] = case_.element;
     if (session_.links.present() && !series.pure.empty())
         line["tx_bytes"] = series.tx_bytes / static_cast<double>(series.pure.size());
-    out_ << line.dump() << std::endl;
+    write_row(out_, line.dump());
 }
 
 int OverlapDriver::run() {

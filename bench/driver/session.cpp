@@ -86,7 +86,7 @@ void Session::describe(std::ostream& out) const {
         if (!text.starts_with("THALWEG")) continue;
         line["settings"][text.substr(0, text.find('='))] = recorded_value(text.substr(text.find('=') + 1));
     }
-    out << tool::json_text(line) << std::endl;
+    write_row(out, tool::json_text(line));
 }
 
 void Session::leave_out_unknown(Config& config) {
