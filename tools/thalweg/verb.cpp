@@ -86,14 +86,18 @@ std::string not_expected(const CLI::App& app, bool& advised) {
         for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
         return all + (words.size() == 1 ? " was" : " were") + " not expected";
     }
+    const std::string name = option->substr(0, option->find('='));
     std::vector<std::string> flags;
     for (const CLI::App* each = &app; each != nullptr;) {
+        if (each != &app && each->get_option_no_throw(name) != nullptr) {
+            advised = true;
+            return name + " is an option of " + each->get_name() + ": write it behind that word";
+        }
         for (const CLI::Option* known : each->get_options())
-            for (const std::string& name : known->get_lnames()) flags.push_back("--" + name);
+            for (const std::string& flag : known->get_lnames()) flags.push_back("--" + flag);
         const std::vector<CLI::App*> asked = each->get_subcommands();
         each = asked.empty() ? nullptr : asked.front();
     }
-    const std::string name = option->substr(0, option->find('='));
     const std::vector<std::string_view> names(flags.begin(), flags.end());
     const std::string_view nearest = nearest_name(name, names);
     advised = !nearest.empty();
