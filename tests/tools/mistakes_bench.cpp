@@ -70,6 +70,21 @@ TEST(mistakes, a_bench_without_a_place_for_temporary_files_says_so_at_once) {
             "thalweg bench: there is no folder for temporary files: set TMPDIR");
 }
 
+// As on a full disk: no file may have a byte.
+TEST(mistakes, a_bench_whose_launch_has_no_room_in_the_folder_for_temporary_files_says_so) {
+    if (!fs::exists(fs::path(thalweg).parent_path() / "thalweg-bench-mpich") ||
+        !fs::exists(source / ".venv-mpich/bin/mpiexec"))
+        GTEST_SKIP() << "no MPICH";
+    const std::string bench = "bench bcast --hosts 0 --ppn 1 --bytes 8 --screen-only 2>&1";
+    const Result said = shell("trap '' XFSZ; ulimit -f 0; " + tool(bench));
+    EXPECT_EQ(said.status, 1) << said.text;
+    EXPECT_NE(
+        said.text.find("config.json cannot be written: is there room in the folder for temporary files"),
+        std::string::npos)
+        << said.text;
+    EXPECT_EQ(said.text.find("malformed"), std::string::npos) << said.text;
+}
+
 // Installed without what it would start, and where it would start what is not installed.
 TEST_F(Starting, a_bench_that_cannot_start_its_programs_says_so_at_once) {
     fs::create_directories(folder / "bin");

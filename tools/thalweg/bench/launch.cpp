@@ -330,7 +330,15 @@ bool run_launch(const Launch& launch, std::vector<Row>& rows, std::string& why) 
     }
     const std::string config = (folder / "config.json").string(), out = (folder / "rows.jsonl").string();
     fs::remove(out);
-    std::ofstream(config) << configuration(launch).dump(1);
+    std::ofstream asked(config);
+    asked << configuration(launch).dump(1);
+    asked.close();
+    if (!asked) {
+        fs::remove_all(folder, error);
+        why = fmt::format("{} cannot be written: is there room in the folder for temporary files (TMPDIR)?",
+                          config);
+        return false;
+    }
     const std::string environment = launch.columns.empty() ? "" : launch.columns[0].environment;
     const std::string libraries =
         launch.shape.mpi == "mpich-debian" ? folder_of_debian_mpich(folder / "lib") : "";
