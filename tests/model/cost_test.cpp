@@ -193,6 +193,23 @@ TEST(Play, MessagesInsideAHostShareItsMemory) {
     EXPECT_LT(played(), shared);
 }
 
+// Pieces that would be larger than a message are the message.
+TEST(Predict, APieceIsNoLargerThanItsMessage) {
+    const Topology topology = hosts_of_one(7);
+    for (Collective collective : {Collective::bcast, Collective::allgather, Collective::allreduce})
+        for (const Choice& choice : flat_choices(collective))
+            for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i) {
+                if (choice.algorithm->parameters[i].name != "chunk_bytes") continue;
+                Choice whole = choice, large = choice;
+                whole.values[i] = 0;
+                large.values[i] = 1 << 20;
+                const Problem problem{0, 7, 0, 1400};
+                EXPECT_EQ(predict(large, problem, topology, Machine{}),
+                          predict(whole, problem, topology, Machine{}))
+                    << text_of(large, problem);
+            }
+}
+
 // The prediction a decision is made by is close to the played schedules wherever a decision uses it.
 TEST(Predict, AgreesWithPlayedSchedules) {
     for (const Machine& machine :
@@ -271,6 +288,7 @@ TEST(Predict, IsTheTextbookFormulaOnOneRankPerHost) {
     EXPECT_EQ(cost("binomial"), 3u * (1000 + 64'000));
     EXPECT_EQ(cost("chain:chunk_bytes=1000"), (64u + 6) * (1000 + 1000));
     EXPECT_EQ(cost("circulant:chunk_bytes=1000"), (64u - 1 + 3) * (1000 + 1000));
+    EXPECT_EQ(cost("circulant:chunk_bytes=128K"), 3u * (1000 + 64'000));
     EXPECT_EQ(cost("scatter_ring"), (3u + 7) * 1000 + 2 * 56'000);
     EXPECT_EQ(cost("scatter_recursive_doubling"), 6u * 1000 + 2 * 56'000);
     EXPECT_EQ(wire_limit(Collective::bcast, 64'000, topology, machine), 65'000u);

@@ -73,8 +73,8 @@ Claim claim(const Problem& problem, const Topology&, const Choice& choice) {
 
 Price price(const Problem& problem, const Topology&, const Choice& choice) {
     const patterns::Cut cut = patterns::cut(problem, choice.values[chunk_bytes]);
-    const std::uint64_t all = rounds(problem, cut);
-    return {all, all * cut.chunk, cut.chunk, 1};
+    const std::uint64_t all = rounds(problem, cut), block = std::min(cut.chunk, problem.bytes);
+    return {all, all * block, block, 1};
 }
 
 }  // namespace thalweg::bcast::circulant
