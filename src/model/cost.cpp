@@ -140,13 +140,16 @@ Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, cons
     const Picoseconds combined = machine.reduction(ceil_div(between.bytes, pieces));
     const Picoseconds copied = machine.copies((ranks - 1) * problem.bytes);
     const Picoseconds inside = std::max((ranks - 1) * received, copied) + (ranks > 1 ? combined : 0);
-    // All leaders of a host send over its ports in turn: each message costs its latency.
-    outer.rounds *= leaders;
-    outer.bytes *= leaders;
+    // All leaders of a host send over its ports, and over one of them in turn: each message costs its
+    // latency.
+    const std::uint64_t at_once = std::min(leaders, std::max<std::uint64_t>(machine.inter.ports, 1));
+    outer.rounds = ceil_div(leaders * outer.rounds, at_once);
+    outer.bytes = ceil_div(leaders * outer.bytes, at_once);
     const Picoseconds network = time_of(outer, machine.inter) + machine.reduction(outer.reduced_bytes);
     const std::uint64_t piece = topology.nodes() > 1 ? outer.piece_bytes : between.bytes;
-    return inside + pass_on(choice, piece, network, leaders * period_of(outer, piece, machine.inter),
-                            between.bytes, topology.max_ranks_per_node(), machine, leaders);
+    const Picoseconds period = ceil_div(leaders, at_once) * period_of(outer, piece, machine.inter);
+    return inside + pass_on(choice, piece, network, period, between.bytes, topology.max_ranks_per_node(),
+                            machine, leaders);
 }
 
 // With no more messages of a rank on their way than there are ports, at which they take turns: a last round

@@ -138,6 +138,27 @@ TEST(Play, RailsCarryMessagesAtTheSameTime) {
     }
 }
 
+// Four leaders of a host reduce 2000 bytes each with their peers of the other: two messages of 1000, 1 ps per
+// byte.
+TEST(Play, LeadersOfAHostSendOverAllItsRails) {
+    const Topology topology = topology_of("node:2 core:4");
+    Problem problem{0, 8, 0, 8000};
+    problem.in_place = true;
+    Machine machine;
+    machine.intra = {0, 0};
+    machine.host_bytes_per_second = machine.reduced_bytes_per_second = 0;
+    const auto check = [&](const char* text, std::uint64_t rails, Picoseconds expected) {
+        machine.inter = {0, 1'000'000'000'000, rails};
+        const Choice choice = choice_of(text, Collective::allreduce);
+        EXPECT_EQ(play(build_all(choice, problem, topology), topology, machine), expected) << rails;
+        EXPECT_EQ(predict(choice, problem, topology, machine), expected) << rails;
+    };
+    const char* all = "node_leader(intra=linear,inter=ring:chunk_bytes=0)";
+    for (const std::uint64_t rails : {1, 2, 4}) check(all, rails, 8000 / rails);
+    check(all, 8, 2000);
+    check("node_leader(intra=linear,inter=ring:chunk_bytes=0):leaders=1", 4, 8000);
+}
+
 TEST(Play, PortsCarryOneMessageAtATime) {
     // 1 s per byte, no latency: two hosts of two ranks, the flat linear broadcast sends two messages over one
     // port.
