@@ -133,9 +133,11 @@ Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, cons
     between.bytes = ceil_div(problem.bytes, leaders);
     Price outer;
     if (topology.nodes() > 1) outer = price_of(choice.parts[inter], between);
-    // A leader receives its share from every rank of its host and combines it, piece by piece.
+    // A leader receives its share from every rank of its host and combines it, piece by piece, as far as a
+    // pair has numbers for them.
     const std::uint64_t chunk = value_of(choice, "chunk_bytes");
-    const std::uint64_t pieces = chunk == 0 ? 1 : ceil_div(between.bytes, chunk);
+    const std::uint64_t most = std::max<std::uint64_t>(problem.messages_per_pair / 2, 1);
+    const std::uint64_t pieces = chunk == 0 ? 1 : std::min(ceil_div(between.bytes, chunk), most);
     const Picoseconds received = pieces * machine.intra.latency + machine.intra.transfer(between.bytes);
     const Picoseconds combined = machine.reduction(ceil_div(between.bytes, pieces));
     const Picoseconds copied = machine.copies((ranks - 1) * problem.bytes);

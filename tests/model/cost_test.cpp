@@ -214,6 +214,16 @@ TEST(Play, MessagesInsideAHostShareItsMemory) {
     EXPECT_LT(played(), shared);
 }
 
+// Leaders of four ranks combine 256 KiB each, in 8192 pieces at most: half of what two ranks may exchange.
+TEST(Predict, PiecesInsideAHostAreNoMoreThanTwoRanksMayExchange) {
+    const Topology topology = topology_of("node:2 core:4");
+    const Problem problem{0, 8, 0, 1 << 20};
+    const Choice small = choice_of("node_leader:chunk_bytes=1", Collective::allreduce);
+    const Choice least = choice_of("node_leader:chunk_bytes=32", Collective::allreduce);
+    EXPECT_EQ(build(small, problem, topology).steps().size(), build(least, problem, topology).steps().size());
+    EXPECT_EQ(predict(small, problem, topology, Machine{}), predict(least, problem, topology, Machine{}));
+}
+
 // Pieces that would be larger than a message are the message.
 TEST(Predict, APieceIsNoLargerThanItsMessage) {
     const Topology topology = hosts_of_one(7);
