@@ -32,12 +32,19 @@ void inform_leader(const Pattern& pattern, int rank, const Topology& topology, E
     exchange.hosts_informed = true;
     const int host = topology.node_of(rank);
     if (topology.ranks_on(host).front() != rank) return;
-    for (int from = 0; from < pattern.ranks; ++from)
-        for (int to = 0; to < pattern.ranks; ++to) {
-            const bool leaves = topology.node_of(from) == host, comes = topology.node_of(to) == host;
-            if (leaves != comes && pattern.bytes(from, to) != 0)
-                exchange.crossing.push_back({from, to, pattern.bytes(from, to)});
+    const auto note = [&](int from, int to) {
+        if (const std::uint64_t bytes = pattern.bytes(from, to); bytes != 0)
+            exchange.crossing.push_back({from, to, bytes});
+    };
+    // What leaves goes to all, what comes goes to the host's own: not all pairs, of which there are many.
+    for (int from = 0; from < pattern.ranks; ++from) {
+        if (topology.node_of(from) != host) {
+            for (const int to : topology.ranks_on(host)) note(from, to);
+            continue;
         }
+        for (int to = 0; to < pattern.ranks; ++to)
+            if (topology.node_of(to) != host) note(from, to);
+    }
 }
 
 void look_at(Pattern& pattern) {

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "built_in.h"
 #include "common/patterns.h"
+#include "cpu_time.h"
 #include "sim/point.h"
 #include "sim/rows.h"
 
@@ -72,6 +74,48 @@ TEST(Pattern, EveryAlgorithmCarriesWhatTheMatrixSays) {
             }
         }
     }
+}
+
+TEST(Pattern, LeadersKnowWhatCrossesInAscendingOrder) {
+    const SimMachine machine = machine_of("lab-100");
+    for (const char* mapping : {"block", "cyclic", "ragged"}) {
+        const Topology topology = mapped(machine, mapping, 7, 2);
+        const auto pattern = pattern_of("banded", 7, 3000);
+        for (int rank = 0; rank < 7; ++rank) {
+            const int host = topology.node_of(rank);
+            std::vector<Traffic> expected;
+            for (int from = 0; from < 7 && topology.ranks_on(host).front() == rank; ++from)
+                for (int to = 0; to < 7; ++to)
+                    if ((topology.node_of(from) == host) != (topology.node_of(to) == host) &&
+                        pattern->bytes(from, to) != 0)
+                        expected.push_back({from, to, pattern->bytes(from, to)});
+            Exchange own;
+            inform_leader(*pattern, rank, topology, own);
+            EXPECT_EQ(own.crossing, expected) << mapping << ", rank " << rank;
+            EXPECT_TRUE(own.hosts_informed);
+        }
+    }
+}
+
+// Every leader looked at the pairs of all ranks: of 2048 hosts of one rank each at four million of them.
+TEST(Pattern, LeadersLookAtTheirHostsPairsAlone) {
+    constexpr int ranks = 2048;
+    const std::vector<std::uint64_t> keys = [] {
+        std::vector<std::uint64_t> each(ranks);
+        std::iota(each.begin(), each.end(), std::uint64_t{0});
+        return each;
+    }();
+    const Topology topology = Topology::from_table(keys);
+    Pattern pattern;
+    pattern.ranks = ranks;
+    pattern.matrix.resize(std::size_t{ranks} * ranks);
+    const double begin = test::thread_cpu_seconds();
+    for (int rank = 0; rank < ranks; ++rank) {
+        Exchange own;
+        inform_leader(pattern, rank, topology, own);
+        ASSERT_TRUE(own.crossing.empty());
+    }
+    EXPECT_LT(test::thread_cpu_seconds() - begin, 3);
 }
 
 TEST(Pattern, TheLimitIsTheBusiestHostsLink) {
