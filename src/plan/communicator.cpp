@@ -125,8 +125,7 @@ std::shared_ptr<const Selector> Communicator::selector_for_neighbours(bool sleep
 }
 
 Decision Communicator::foresee(Collective collective, std::uint64_t bytes) const {
-    const Network& network = network_.known() ? network_ : told_network_;
-    return selector_for_overlapped(collective, network, true, told_ports_)->decide(bytes);
+    return selector_for_overlapped(collective, network_, true, told_ports_)->decide(bytes);
 }
 
 std::shared_ptr<const Selector> Communicator::shared_selector(const SelectorInputs& inputs) const {

@@ -205,9 +205,9 @@ class Communicator {
     Topology topology_ = Topology::single_node(1);
     std::shared_ptr<const Selector> selector_;
     std::optional<Decisions> tried_;  // by that, of broadcasts that are tried
-    Network network_;                 // equal on all ranks
-    // What any of the ranks knew of the network in the survey, and how many links it used: equal on all.
-    Network told_network_;
+    // What any of the ranks knew of the network in the survey, or what it was found to be since; and how many
+    // links one of them used then: equal on all ranks.
+    Network network_;
     std::uint64_t told_ports_ = 1;
     WaitPolicy policy_ = WaitPolicy::spin;
     std::shared_ptr<CommunicatorRecord> record_;

@@ -67,7 +67,12 @@ void Communicator::survey(MPI_Comm comm) {
                              port == nullptr ? 0 : port->rails()};
     agree_on(comm, mpi.max, most);
     if (most[0] != 0) return go_native(Reason::setup_failed);
-    if (const Network told{most[1], most[2]}; told.known()) told_network_ = told;
+    // What another communicator has measured decides here, too: where a table has the calls for the native
+    // library, or they take turns with it, the channel would be opened too early, or for nothing.
+    if (const Network told{most[1], most[2]}; told.known() && topology_.nodes() > 1) {
+        network_ = told;
+        make_selector();
+    }
     told_ports_ = std::max<std::uint64_t>(most[3], 1);
     settle_survey();
 }

@@ -69,8 +69,20 @@ static void chosen(void) {
     allreduce(twin, 20000, 6);
     expect_reason("has not paid");
     allgather(twin, 1 << 20, 4);
-    expect(1, "a large allgather");
+    if (!was_accelerated()) expect_reason("native is expected to be best");
     MPI_Comm_free(&twin);
+    /* It knows the network, so that calls take turns there, too. Where nothing could be timed, one of the
+     * next has found it out. */
+    enum { looks = 8 };
+    int taken = 1;
+    for (int look = 0; taken && look < looks; ++look) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+        for (unsigned call = 0; call < 8; ++call) allgather(twin, 20000, 7 * call);
+        taken = was_accelerated();
+        if (!taken) expect_reason("native is expected to be best");
+        MPI_Comm_free(&twin);
+    }
+    CHECK(!taken, "no duplicate knows the network that was found out before");
 }
 
 /* Zero bytes, one rank, blocks that only one rank has, another communicator than the world. */

@@ -141,10 +141,11 @@ static void next(Kind kind, Series* series) {
     look_at_turn(series, looked_at() != before && was_accelerated());
 }
 
-static void open_channel(MPI_Comm comm) {
+/* ours: nothing is known of the network, nor will be before that call. */
+static void open_channel(MPI_Comm comm, int ours) {
     ++seed;
     gather(allgather, comm, opening, "the first");
-    if (expect_thalweg()) CHECK(was_accelerated(), "the first is native: %s", last_reason());
+    if (expect_thalweg() && ours) CHECK(was_accelerated(), "the first is native: %s", last_reason());
 }
 
 /* The first call is ours, or another's has opened the channel, and so is every one. */
@@ -175,11 +176,12 @@ static void pairs(void) {
 
 /* Freed in the midst of its trial; what is declined meanwhile for other reasons is not counted. Gathers are
  * of a size of their own, of which no other has had a trial; where reductions of this one were left to the
- * library, which `left` says, they are here, too (tried_again.c). */
-static void interrupted(Kind kind, int opened, int left) {
+ * library, which `left` says, they are here, too (tried_again.c). What was found out of the network, unless
+ * that was in vain, is known there. */
+static void interrupted(Kind kind, int opened, int vain, int left) {
     MPI_Comm twin;
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
-    if (opened) open_channel(twin);
+    if (opened) open_channel(twin, vain);
     Series series = begin(twin, "a duplicate", kind == allreduce ? vector : block / 2);
     const int most = left ? until_set_up / 2 : calls;
     for (int call = 0; call < most && (series.first < 0 || series.call < series.first + 6); ++call)
@@ -235,7 +237,7 @@ int main(int argc, char** argv) {
         guarded_free(all, most_ranks * (opening + gap));
         return check_end();
     }
-    if (found) open_channel(MPI_COMM_WORLD);
+    if (found) open_channel(MPI_COMM_WORLD, 1);
     /* Alike but for what they do, and for their size: each has trials of its own. */
     const int told = strcmp(mode, "told") == 0, all_series = told || vain ? 4 : 3;
     const Kind kinds[] = {allgather, allgatherv, allreduce, vain ? broadcast : allgather};
@@ -249,7 +251,7 @@ int main(int argc, char** argv) {
         CHECK(is_judged(&series[which]), "no verdict on %s", series[which].name);
 
     for (int kind = allgather; kind <= allreduce; ++kind)
-        interrupted((Kind)kind, found, kind == allreduce && series[kind].way == 0);
+        interrupted((Kind)kind, found, vain, kind == allreduce && series[kind].way == 0);
     if (!in_fortran) {
         MPI_Comm twin;
         MPI_Comm_dup(MPI_COMM_WORLD, &twin);
