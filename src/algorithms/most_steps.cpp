@@ -88,10 +88,9 @@ std::uint64_t of_allgather_by_hosts(const Choice& choice, const Problem& problem
 std::uint64_t of_allreduce_by_hosts(const Choice& choice, const Problem& problem, const Topology& topology) {
     enum : std::size_t { leaders, chunk_bytes };
     const auto widest = static_cast<std::uint64_t>(std::max(topology.max_ranks_per_node(), 1));
+    const auto fewest = static_cast<std::uint64_t>(std::max(topology.min_ranks_per_node(), 1));
     const std::uint64_t asked = choice.values[leaders], element = problem.element_bytes;
-    std::uint64_t led = asked == 0 ? widest : std::min(asked, widest);
-    for (int node = 0; node < topology.nodes(); ++node)
-        led = std::min<std::uint64_t>(led, topology.ranks_on(node).size());
+    const std::uint64_t led = asked == 0 ? fewest : std::min(asked, fewest);
     const std::uint64_t share = (problem.bytes / element / led + 1) * element;  // of the largest
     const std::uint64_t chunk = std::max(choice.values[chunk_bytes] / element * element, element);
     const std::uint64_t most = std::max<std::uint64_t>(problem.messages_per_pair / 2, 1);

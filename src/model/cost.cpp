@@ -92,12 +92,14 @@ Picoseconds predict_allgather(const Choice& choice, const Problem& problem, cons
                               const Machine& machine) {
     const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
     const std::uint64_t all = static_cast<std::uint64_t>(problem.size) * problem.bytes;
+    // Asked for many sizes of pieces: of hosts that are alike none is looked at.
+    const bool alike = topology.min_ranks_per_node() == topology.max_ranks_per_node();
     std::vector<Block> hosts;
-    for (int node = 0; node < topology.nodes(); ++node)
+    for (int node = 0; !alike && node < topology.nodes(); ++node)
         hosts.push_back({0, topology.ranks_on(node).size() * problem.bytes});
     Problem between;
     between.size = topology.nodes();
-    between.bytes = ceil_div(all, hosts.size());
+    between.bytes = ceil_div(all, static_cast<std::uint64_t>(topology.nodes()));
     between.blocks = hosts;
     Price outer;
     if (topology.nodes() > 1) outer = price_of(choice.parts[inter], between);
@@ -122,9 +124,7 @@ Picoseconds predict_allgather(const Choice& choice, const Problem& problem, cons
 
 Picoseconds predict_allreduce(const Choice& choice, const Problem& problem, const Topology& topology,
                               const Machine& machine) {
-    std::size_t fewest = topology.ranks_on(0).size();
-    for (int node = 1; node < topology.nodes(); ++node)
-        fewest = std::min(fewest, topology.ranks_on(node).size());
+    const auto fewest = static_cast<std::uint64_t>(topology.min_ranks_per_node());
     const auto ranks = static_cast<std::uint64_t>(topology.max_ranks_per_node());
     const std::uint64_t asked = value_of(choice, "leaders");
     const std::uint64_t leaders = asked == 0 ? fewest : std::min<std::uint64_t>(asked, fewest);
@@ -221,10 +221,8 @@ Picoseconds wire_limit(Collective collective, std::uint64_t bytes, const Topolog
     const std::uint64_t hosts = one_host ? ranks : static_cast<std::uint64_t>(topology.nodes());
     std::uint64_t crossing = bytes;
     if (collective == Collective::allgather) {
-        std::size_t fewest = one_host ? 1 : topology.ranks_on(0).size();
-        for (int node = 1; node < topology.nodes(); ++node)
-            fewest = std::min(fewest, topology.ranks_on(node).size());
-        crossing = (ranks - fewest) * bytes;
+        const int fewest = one_host ? 1 : topology.min_ranks_per_node();
+        crossing = (ranks - static_cast<std::uint64_t>(fewest)) * bytes;
     }
     if (collective == Collective::allreduce) crossing = 2 * (bytes - bytes / hosts);
     if (collective == Collective::alltoallv) {

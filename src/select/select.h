@@ -67,8 +67,8 @@ class Selector {
     Selector& operator=(Selector&&) noexcept;
 
     // The first time that a class of sizes is asked for it takes microseconds, and milliseconds of a thousand
-    // hosts; later a look-up under a lock and an allocation or two: meant to be asked once per message size
-    // and kept with the plan, or by way of Decisions (decisions.h).
+    // hosts that have not as many ranks each; later a look-up under a lock and an allocation or two: meant to
+    // be asked once per message size and kept with the plan, or by way of Decisions (decisions.h).
     Decision decide(std::uint64_t bytes) const;
 
     // Whether that is to be tried. Nanoseconds.

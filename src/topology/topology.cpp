@@ -161,6 +161,7 @@ Topology Topology::from_table(std::span<const std::uint64_t> host_key) {
         table->ranks_begin.push_back(table->ranks_begin.back() + ranks);
         table->max_ranks_per_node = std::max(table->max_ranks_per_node, ranks);
     }
+    if (!ranks_on.empty()) table->min_ranks_per_node = *std::min_element(ranks_on.begin(), ranks_on.end());
     table->ranks.resize(size);
     for (std::size_t rank = 0; rank < size; ++rank) {
         const auto node = static_cast<std::size_t>(table->node_of[rank]);

@@ -48,6 +48,7 @@ class Topology {
         return {ranks + table_->ranks_begin[node], ranks + table_->ranks_begin[node + 1]};
     }
     int max_ranks_per_node() const { return table_->max_ranks_per_node; }
+    int min_ranks_per_node() const { return table_->min_ranks_per_node; }  // 0: there are no ranks
     // Equal on all ranks of a communicator; part of a plan's and a tuning row's key.
     std::uint64_t digest() const { return table_->digest; }
     // Whether each rank's host has the same number. O(ranks) where it has and they share nothing.
@@ -59,7 +60,7 @@ class Topology {
     struct Table {
         std::vector<int> node_of, local_rank;
         std::vector<int> ranks, ranks_begin{0};
-        int max_ranks_per_node = 0;
+        int max_ranks_per_node = 0, min_ranks_per_node = 0;
         std::uint64_t digest = 0;
     };
     static const std::shared_ptr<const Table>& none();

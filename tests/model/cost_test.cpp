@@ -88,6 +88,26 @@ TEST(Prices, RoundsOfThePortModelWithPorts) {
             }
 }
 
+// Of hosts that are alike the model names the block of one, and no blocks.
+TEST(Prices, BlocksThatAreAlikeCostWhatOneSizeDoes) {
+    for (const Choice& choice : flat_choices(Collective::allgather))
+        for (int p = 2; p <= 34; ++p)
+            for (const std::uint64_t bytes : {1u, 192u, 70'001u, 1u << 20}) {
+                Problem problem{0, p, 0, bytes};
+                const Price alone = choice.algorithm->price(problem, Topology{}, choice);
+                const std::vector<Block> alike(static_cast<std::size_t>(p), Block{0, bytes});
+                problem.blocks = alike;
+                const Price listed = choice.algorithm->price(problem, Topology{}, choice);
+                const std::string text = text_of(choice, problem);
+                EXPECT_EQ(alone.rounds, listed.rounds) << text;
+                EXPECT_EQ(alone.bytes, listed.bytes) << text;
+                EXPECT_EQ(alone.piece_bytes, listed.piece_bytes) << text;
+                EXPECT_EQ(alone.degree, listed.degree) << text;
+                EXPECT_EQ(alone.ports, listed.ports) << text;
+                EXPECT_EQ(alone.reduced_bytes, listed.reduced_bytes) << text;
+            }
+}
+
 // Bytes, too, where the number of ranks is no power: complete groups send all they have to the few members of
 // the last one, and in a last round some ports have nothing to send.
 TEST(Prices, BytesOfExchangesAmongAnyNumberOfRanks) {

@@ -1,6 +1,8 @@
 // Decisions that are kept: each as if it were asked for, in bounded memory.
 #include "select/decisions.h"
 
+#include <algorithm>
+
 #include "algorithms/cases.h"
 #include "cpu_time.h"
 
@@ -38,8 +40,8 @@ TEST(Decisions, SizesOfOneClassAreDecidedOnce) {
     }
 }
 
-// Among a thousand hosts the model searches for milliseconds, and a program may make the same communicator
-// ten thousand times.
+// The model searches among hundreds of choices, and a program may make the same communicator ten thousand
+// times.
 TEST(Decisions, CommunicatorsAlikeHaveTheModelSearchOnce) {
     const auto selector =
         std::make_shared<const Selector>(Collective::allgather, topology_of("node:1024 core:4"),
@@ -54,6 +56,25 @@ TEST(Decisions, CommunicatorsAlikeHaveTheModelSearchOnce) {
     };
     const double first = seconds_of(1);
     EXPECT_LT(seconds_of(100), 20 * first);
+}
+
+// Where hosts have as many ranks each, that search looks at none of them.
+TEST(Decisions, TheFirstAmongManyHostsTakesNoLongerThanAmongFew) {
+    const auto least_seconds = [](Collective collective, const char* hosts) {
+        const Topology topology = topology_of(hosts);
+        double least = 1e9;
+        for (int i = 0; i < 7; ++i) {
+            const Selector selector(collective, topology, {Machine::from_options(20, 1e9), "mpich", {}, {}});
+            const double begin = test::thread_cpu_seconds();
+            EXPECT_TRUE(selector.decide(1 << 20).reason.starts_with("cost model")) << hosts;
+            least = std::min(least, test::thread_cpu_seconds() - begin);
+        }
+        return least;
+    };
+    EXPECT_LT(least_seconds(Collective::allgather, "node:8000 core:4"),
+              10 * least_seconds(Collective::allgather, "node:32 core:4"));
+    EXPECT_LT(least_seconds(Collective::allreduce, "node:200000 core:4"),
+              10 * least_seconds(Collective::allreduce, "node:32 core:4"));
 }
 
 TEST(Decisions, AskedForOnesAreKeptInBounds) {

@@ -96,7 +96,7 @@ TEST(topology, bad_text_is_one_sentence_with_the_accepted_form) {
 
 void expect_consistent(const Topology& topology, std::span<const std::uint64_t> keys) {
     ASSERT_EQ(topology.size(), static_cast<int>(keys.size()));
-    int total = 0, most = 0, lowest_before = -1;
+    int total = 0, most = 0, least = topology.size(), lowest_before = -1;
     for (int node = 0; node < topology.nodes(); ++node) {
         const auto ranks = topology.ranks_on(node);
         ASSERT_FALSE(ranks.empty());
@@ -110,9 +110,11 @@ void expect_consistent(const Topology& topology, std::span<const std::uint64_t> 
         }
         total += static_cast<int>(ranks.size());
         most = std::max(most, static_cast<int>(ranks.size()));
+        least = std::min(least, static_cast<int>(ranks.size()));
     }
     EXPECT_EQ(total, topology.size());
     EXPECT_EQ(most, topology.max_ranks_per_node());
+    EXPECT_EQ(least, topology.min_ranks_per_node());
     for (int a = 0; a < topology.size(); ++a)
         for (int b = 0; b < topology.size(); ++b)
             EXPECT_EQ(topology.node_of(a) == topology.node_of(b), keys[a] == keys[b]);

@@ -13,10 +13,9 @@
 // reduction, whose pieces follow one another. Bytes inside a host: n (ranks - 1) each way. Several leaders
 // per host: M. Bayatpour et al.: Scalable Reduction Collectives with Data Partitioning-based Multi-Leader
 // Design, SC 2017.
-#include <set>
-
 #include "algorithms/patterns/arrivals.h"
 #include "algorithms/patterns/interleaved.h"
+#include "algorithms/patterns/levels.h"
 #include "algorithms/patterns/vector.h"
 #include "schedule/builder.h"
 
@@ -33,9 +32,7 @@ namespace {
 constexpr std::uint64_t staging_pieces = 4;  // pieces that a leader receives before it has combined the first
 
 int leaders_of(const Topology& topology, const Choice& choice) {
-    std::size_t fewest = topology.ranks_on(0).size();
-    for (int node = 1; node < topology.nodes(); ++node)
-        fewest = std::min(fewest, topology.ranks_on(node).size());
+    const auto fewest = static_cast<std::uint64_t>(topology.min_ranks_per_node());
     const std::uint64_t asked = choice.values[leaders];
     return static_cast<int>(asked == 0 ? fewest : std::min<std::uint64_t>(asked, fewest));
 }
@@ -192,9 +189,7 @@ std::string_view refuse(const Problem& problem, const Topology& topology, const 
         thalweg::refuse(choice.parts[inter], inter_problem(problem, topology, 0, share), Topology{});
     if (!between.empty()) return between;
     const std::uint64_t messages = messages_of_a_piece(problem, topology, choice, shares);
-    std::set<std::size_t> sizes;
-    for (int node = 0; node < topology.nodes(); ++node) sizes.insert(topology.ranks_on(node).size());
-    for (std::size_t ranks : sizes) {
+    for (std::size_t ranks : patterns::sizes_of_hosts(topology)) {
         const Problem part =
             intra_problem(messages, static_cast<int>(ranks), 0, 0, {Buffer::out, 0, share.bytes});
         const std::string_view inside = thalweg::refuse(choice.parts[intra], part, Topology{});

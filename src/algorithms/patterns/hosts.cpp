@@ -1,6 +1,6 @@
 #include "algorithms/patterns/hosts.h"
 
-#include <set>
+#include <optional>
 
 #include "algorithms/patterns/arrivals.h"
 #include "algorithms/patterns/group.h"
@@ -27,6 +27,30 @@ std::uint64_t most_between(const Problem& problem, const Topology& topology, con
     const std::uint64_t handed_out =
         most_pieces(choice.parts[intra], topology.max_ranks_per_node(), problem.messages_per_pair - 1);
     return std::max(handed_out / ports, ceil_div(others, ports));
+}
+
+// The allgather among leaders of `bytes` each, in memory that begins at offset 0.
+Problem among_leaders(const Topology& topology, std::uint64_t bytes, std::uint64_t most_between) {
+    Problem part;
+    part.size = topology.nodes();
+    part.in_place = true;
+    part.bytes = bytes;
+    part.messages_per_pair = most_between;
+    return part;
+}
+
+// The hand-out of one of `pieces` pieces. A pair of ranks exchanges one message beside them; of whole blocks
+// leaders receive no more than two messages of any host.
+Problem handed_out(const Problem& problem, const Topology& topology, int local_rank, int ranks,
+                   std::size_t pieces, const Slice& piece) {
+    const std::size_t hosts = static_cast<std::size_t>(topology.nodes());
+    Problem part;
+    part.rank = local_rank;
+    part.size = ranks;
+    part.offset = piece.offset;
+    part.bytes = piece.bytes;
+    part.messages_per_pair = (problem.messages_per_pair - 1) / std::max(2 * hosts, pieces);
+    return part;
 }
 
 // All blocks, host by host. The order is that of ranks where every host's ranks are consecutive.
@@ -62,28 +86,17 @@ class HostBlocks {
                 blocks_.bytes(rank)};
     }
 
-    // The allgather among the leaders, in memory that begins at offset 0; refers to this object.
+    // Refers to this object.
     Problem between(int node) const {
-        Problem part;
+        const std::uint64_t bytes = alike_ ? hosts_.front().bytes : ceil_div(blocks_.total(), hosts_.size());
+        Problem part = among_leaders(topology_, bytes, most_between_);
         part.rank = node;
-        part.size = topology_.nodes();
-        part.in_place = true;
-        part.bytes = alike_ ? hosts_.front().bytes : ceil_div(blocks_.total(), hosts_.size());
         if (!alike_) part.blocks = hosts_;
-        part.messages_per_pair = most_between_;
         return part;
     }
 
-    // The hand-out of one of `pieces` pieces. A pair of ranks exchanges one message beside them; of whole
-    // blocks leaders receive no more than two messages of any host.
     Problem inside(int local_rank, int ranks, std::size_t pieces, const Slice& piece) const {
-        Problem part;
-        part.rank = local_rank;
-        part.size = ranks;
-        part.offset = piece.offset;
-        part.bytes = piece.bytes;
-        part.messages_per_pair = (problem_.messages_per_pair - 1) / std::max(2 * hosts_.size(), pieces);
-        return part;
+        return handed_out(problem_, topology_, local_rank, ranks, pieces, piece);
     }
 
   private:
@@ -117,16 +130,23 @@ std::string_view refuse_by_hosts(const Problem& problem, const Topology& topolog
     if (!choice.parts[intra].algorithm->parts.empty() || !choice.parts[inter].algorithm->parts.empty())
         return "a combinator cannot be a part of this one: there are two levels";
     if (topology.size() != problem.size) return "the topology describes another number of ranks";
-    const HostBlocks hosts(problem, topology, choice);
     if (2 * static_cast<std::uint64_t>(topology.nodes()) >= problem.messages_per_pair)
         return "so many hosts exceed the messages that two ranks may exchange";
-    const std::string_view between = thalweg::refuse(choice.parts[inter], hosts.between(0), Topology{});
+    // Where hosts and blocks are alike, what the leaders exchange is known without a look at every rank.
+    std::optional<HostBlocks> hosts;
+    if (!problem.blocks.empty() || topology.min_ranks_per_node() != topology.max_ranks_per_node())
+        hosts.emplace(problem, topology, choice);
+    const auto widest = static_cast<std::uint64_t>(topology.max_ranks_per_node());
+    const Problem leaders =
+        hosts ? hosts->between(0)
+              : among_leaders(topology, widest * problem.bytes, most_between(problem, topology, choice));
+    const std::uint64_t total =
+        hosts ? hosts->blocks().total() : static_cast<std::uint64_t>(problem.size) * problem.bytes;
+    const std::string_view between = thalweg::refuse(choice.parts[inter], leaders, Topology{});
     if (!between.empty()) return between;
-    std::set<std::size_t> sizes;
-    for (int node = 0; node < topology.nodes(); ++node) sizes.insert(topology.ranks_on(node).size());
-    for (std::size_t ranks : sizes) {
+    for (std::size_t ranks : sizes_of_hosts(topology)) {
         const Problem part =
-            hosts.inside(0, static_cast<int>(ranks), 1, {Buffer::out, 0, hosts.blocks().total()});
+            handed_out(problem, topology, 0, static_cast<int>(ranks), 1, {Buffer::out, 0, total});
         const std::string_view inside = thalweg::refuse(choice.parts[intra], part, Topology{});
         if (ranks > 1 && !inside.empty()) return inside;
     }

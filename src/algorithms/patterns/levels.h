@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "algorithms/algorithm.h"
 
@@ -19,6 +20,14 @@ inline std::uint64_t most_pieces(const Choice& inside, int widest, std::uint64_t
     const bool cuts = inside.algorithm->price(large, Topology{}, inside).piece_bytes < large.bytes;
     const std::uint64_t of_a_piece = cuts ? static_cast<std::uint64_t>(large.size) : 1;
     return std::max<std::uint64_t>(messages_per_pair / of_a_piece, 1);
+}
+
+// How many ranks hosts have, each number once. Of hosts that are alike none is looked at.
+inline std::set<std::size_t> sizes_of_hosts(const Topology& topology) {
+    std::set<std::size_t> sizes{static_cast<std::size_t>(topology.max_ranks_per_node())};
+    if (topology.min_ranks_per_node() == topology.max_ranks_per_node()) return sizes;
+    for (int node = 0; node < topology.nodes(); ++node) sizes.insert(topology.ranks_on(node).size());
+    return sizes;
 }
 
 }  // namespace thalweg::patterns
