@@ -253,16 +253,16 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
     const Host& mpi = *host();
     const int size = topology.size();
     const bool asked = world.settings().transport == TransportSetting::shm || in_memory;
-    const bool shares_hosts = (tries_shm || in_memory) && size > topology.nodes() &&
+    const bool shares_hosts = !told.is_left && (tries_shm || in_memory) && size > topology.nodes() &&
                               (asked || (topology.nodes() > 1 && has_neighbours(comm)));
     ShmPort* const shm = shares_hosts ? Ports::open_shm(world) : nullptr;
     // What is to run in memory alone does not open libucp besides.
     const bool alone = in_memory && topology.nodes() == 1;
-    UcxPort* const port = tries_ucx && !alone ? Ports::open_ucx(world, rails) : nullptr;
-    // [no memory, no libucp, addresses lacking, no memory of hosts, addresses of that lacking, no way; of
-    // rank 0: whose names it gives, the names; whatever]
+    UcxPort* const port = tries_ucx && !alone && !told.is_left ? Ports::open_ucx(world, rails) : nullptr;
+    // [no memory, or nothing is to be carried: 2; no libucp, addresses lacking, no memory of hosts, addresses
+    // of that lacking, no way; of rank 0: whose names it gives, the names; whatever]
     std::uint64_t any[7 + 2 * std::size(Told{}.names) + std::size(Told{}.most)] = {
-        places == nullptr || !make_agent(world),
+        told.is_left ? 2u : places == nullptr || !make_agent(world),
         port == nullptr || (places != nullptr && !Ports::has_room_for(*port, *places, size)),
         port != nullptr && places != nullptr && !Ports::knows_all(*port, *places, size), shm == nullptr,
         shm != nullptr && places != nullptr && !Ports::knows_neighbours(comm, *shm, *places, topology)};
@@ -278,6 +278,7 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
     }
     std::copy(std::begin(told.most), std::end(told.most), std::end(any) - std::size(told.most));
     agree_on(comm, mpi.max, any);
+    told.is_left = any[0] == 2;
     // What was named for another carrier than the one there is.
     const auto unname = [&] {
         for (const ChannelName& name : told.names)

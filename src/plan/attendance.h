@@ -73,6 +73,7 @@ class Attendance {
         ChannelName names[2];
         bool named = false;  // by that carrier; equal on all ranks
         std::uint64_t most[7] = {};
+        bool is_left = false;  // nothing is to be carried, for all that any rank knows: nothing is started
     };
     // What carries the operations of `comm`, whose ranks are `places` of the world (null: this rank lacks
     // memory) and live as `topology` says. Starts what it takes where that has not been done, and tells the

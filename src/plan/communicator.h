@@ -150,6 +150,9 @@ class Communicator {
         std::uint64_t asked_calls = 0, asked_bytes = 0;
         std::shared_ptr<NonblockingState> state;  // null until then, and where refused
         std::optional<Reason> refused;
+        // Some of those that count may be ours on one host, too. The ranks have found that they are on one:
+        // others are the native library's, and it is not set up for them.
+        bool serves_one_host = false, left_on_one_host = false;
         // Its one host's memory could not be had: nobody asks for that again.
         bool memory_refused = false;
         std::shared_ptr<const Neighbourhood> neighbourhood;  // once it was asked for

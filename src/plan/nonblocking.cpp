@@ -246,11 +246,15 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
         is_left_everywhere(world, call, shape))
         return declined_on(Reason::native_best, shape.bytes);
     if (!planned && (call.persistent || call.blocking)) {
+        const bool between_hosts = call.persistent && !windows && !may_be_on_one_host(world, call);
+        if (between_hosts && self_driven.left_on_one_host && self_driven.state == nullptr)
+            return declined_on(Reason::native_best, shape.bytes);
         const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;
         if (for_plan)
             forethought.coming.emplace(call.comm, shape.letters, communicator.rank(), communicator.size());
-        set_up(call.comm, communicator, {for_plan, false});
+        set_up(call.comm, communicator, {for_plan, false, between_hosts});
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
+        if (self_driven.state == nullptr) return declined_on(Reason::native_best, shape.bytes);
     } else if (self_driven.state == nullptr) {
         const std::optional<Reason> why_not = why_not_set_up(world, call, shape, self_driven);
         if (!why_not) want_meeting(self_driven);

@@ -39,8 +39,10 @@ class NonblockingState {
     // Collective over `comm`, by all of its ranks or by none. Null, on all of them, with `why`. for_plan: the
     // next that the ranks do on `comm` is make_plan_lane(), in which they find out whether all could be set
     // up, or confirm(). Until then this rank may have no lanes. in_memory: as Attendance::agree_on_carrier().
+    // between_hosts: what it is for is the native library's on one host; where all ranks are on one, `why` is
+    // native_best, on all of them, and nothing was started.
     struct Purpose {
-        bool for_plan = false, in_memory = false;
+        bool for_plan = false, in_memory = false, between_hosts = false;
     };
     static std::shared_ptr<NonblockingState> set_up(MPI_Comm comm, Communicator& communicator, World& world,
                                                     Purpose purpose, Reason& why);
@@ -179,6 +181,9 @@ bool is_judged(const CollectiveCall& call, Communicator& communicator);
 // Whether a nonblocking or persistent call is the native library's on every communicator, wherever its ranks
 // are: it is shorter than any that is taken, and nobody asked for anything. Equal on all ranks.
 bool is_left_everywhere(const World& world, const CollectiveCall& call, const CallShape& shape);
+
+// Whether it may be ours between ranks of one host. Equal on all ranks.
+bool may_be_on_one_host(const World& world, const CollectiveCall& call);
 
 // Of a nonblocking call on a communicator that has not been set up, which is counted: why it does not ask for
 // that; nothing: the next blocking collective sets up. By the rule of blocking calls (decision 10), and at

@@ -5,6 +5,7 @@
 
 #include "model/cost.h"
 #include "plan/attendance.h"
+#include "plan/native_plan.h"
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
 #include "plan/quiet_errors.h"
@@ -51,10 +52,18 @@ bool is_left_everywhere(const World& world, const CollectiveCall& call, const Ca
            !call.has_letters() && shape.bytes < world.overlapped_from(call.collective);
 }
 
+bool may_be_on_one_host(const World& world, const CollectiveCall& call) {
+    return world.settings().setup == SetupSetting::early || world.asks_for_algorithms() ||
+           nobody_else_serves(call) || world.overlaps_on_one_host(call.collective, call.neighbours);
+}
+
 std::optional<Reason> why_not_set_up(const World& world, const CollectiveCall& call, const CallShape& shape,
                                      Communicator::SelfDriven& self_driven) {
-    if (world.settings().setup == SetupSetting::early || world.asks_for_algorithms()) return std::nullopt;
     if (is_left_everywhere(world, call, shape)) return Reason::native_best;
+    const bool on_one_host = may_be_on_one_host(world, call);
+    if (!on_one_host && self_driven.left_on_one_host) return Reason::native_best;
+    self_driven.serves_one_host |= on_one_host;
+    if (world.settings().setup == SetupSetting::early || world.asks_for_algorithms()) return std::nullopt;
     ++self_driven.asked_calls;
     if (!call.is_vector()) self_driven.asked_bytes += shape.total;
     const bool pays = self_driven.asked_calls >= worth_calls || self_driven.asked_bytes >= worth_bytes;

@@ -50,7 +50,11 @@ void set_up(MPI_Comm comm, Communicator& communicator, NonblockingState::Purpose
     release_detached();
     Reason why = Reason::setup_failed;
     self_driven.state = NonblockingState::set_up(comm, communicator, *World::get(), purpose, why);
-    if (self_driven.state == nullptr) self_driven.refused = why;
+    if (self_driven.state != nullptr) return;
+    if (why == Reason::native_best)
+        self_driven.left_on_one_host = true;
+    else
+        self_driven.refused = why;
 }
 
 void meet(MPI_Comm comm, const CollectiveCall* call) {
@@ -61,7 +65,7 @@ void meet(MPI_Comm comm, const CollectiveCall* call) {
     Communicator::SelfDriven& self_driven = communicator->self_driven;
     want_no_meeting(self_driven);
     if (self_driven.state == nullptr)
-        set_up(comm, *communicator);
+        set_up(comm, *communicator, {false, false, !self_driven.serves_one_host});
     else if (std::exchange(self_driven.tells_largest, false))
         self_driven.state->agree_on_neighbour_bytes(comm, self_driven.sizes.take());
     if (self_driven.state != nullptr && std::exchange(self_driven.tells_traits, false))

@@ -22,9 +22,6 @@ namespace thalweg {
 
 namespace {
 
-// Two threads of a process may pick the same number for two communicators.
-constexpr int picks = 4;
-
 constinit std::mutex alive_mutex;
 
 // Null: there are none, or this rank cannot tell. `numbered`: whether their edges have numbers; of a rank
@@ -64,37 +61,6 @@ struct NonblockingState::PlanNumbers {
     std::mutex mutex;
     std::uint64_t used[words] = {};
 };
-
-std::shared_ptr<LaneNumber> claim_number(MPI_Comm comm, World& world, bool leads, bool ready, Reason& why,
-                                         bool beyond_cap) {
-    const Host& mpi = *host();
-    ChannelPool& pool = world.pool();
-    why = Reason::setup_failed;
-    for (int pick = 0; pick < picks; ++pick) {
-        const bool full = !beyond_cap && world.channels.load() >= world.settings().max_communicators;
-        // [trouble, the cap is reached, numbers in use, rank 0's seed]
-        std::uint64_t any[4] = {!ready, full, pool.in_use(), leads ? pool.next_seed(world.rank()) : 0};
-        agree_on(comm, mpi.bor, any);
-        if (any[0] != 0) return nullptr;
-        const int number = any[1] != 0 ? -1 : ChannelPool::pick(any[2], any[3]);
-        why = Reason::too_many;
-        if (number < 0) return nullptr;
-        std::shared_ptr<LaneNumber> claimed;
-        bool lost = !pool.claim(number);
-        if (!lost) try {
-                claimed = std::make_shared<LaneNumber>(world, number);
-            } catch (const std::bad_alloc&) {
-                pool.give_back(number);
-                lost = true;
-            }
-        std::uint64_t lost_anywhere[1] = {lost};
-        why = Reason::setup_failed;
-        agree_on(comm, mpi.max, lost_anywhere);
-        if (lost_anywhere[0] == 0) return claimed;
-    }
-    why = Reason::too_many;
-    return nullptr;
-}
 
 // A name that rank 0 gave. Collective. False, on all ranks: it has none left; on one: MPI failed there.
 static bool agree_on_name(MPI_Comm comm, Carrier carrier, bool leads, ChannelName& name) {
@@ -169,7 +135,9 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
         why = communicator.reason();
         return nullptr;
     }
-    std::shared_ptr<NonblockingState> state(new (std::nothrow) NonblockingState(communicator, world));
+    const bool is_left = purpose.between_hosts && placed && communicator.topology().nodes() == 1;
+    std::shared_ptr<NonblockingState> state;
+    if (!is_left) state.reset(new (std::nothrow) NonblockingState(communicator, world));
     RankMap places;
     bool all = false;
     const bool ready = placed && state != nullptr && !failed(world.locate(comm, all, &places)) && all &&
@@ -183,10 +151,15 @@ std::shared_ptr<NonblockingState> NonblockingState::set_up(MPI_Comm comm, Commun
                              false,
                              {known.latency_ns, known.bytes_per_second, !native_blocks_in_order(comm, false),
                               !native_blocks_in_order(comm, true), communicator.self_driven.sizes.take(),
-                              !numbered, SessionCommunicators::may_outlive_world(comm)}};
+                              !numbered, SessionCommunicators::may_outlive_world(comm)},
+                             is_left};
     const Carrier carrier = Attendance::agree_on_carrier(comm, communicator.rank() == 0, world,
                                                          able == nullptr ? nullptr : &able->places_,
                                                          communicator.topology(), purpose.in_memory, told);
+    if (told.is_left) {
+        why = Reason::native_best;
+        return nullptr;
+    }
     // Where a rank is not able there is none.
     if (carrier == Carrier::none || able == nullptr) {
         why = Reason::unattended;

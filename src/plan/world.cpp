@@ -126,6 +126,9 @@ void World::agree() {
         world->lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_);
         world->overlapped_lowest_[i] = smallest_taken(static_cast<Collective>(i), world->table_, true);
     }
+    one_host.overlapped = one_host.neighbours = true;
+    world->neighbours_on_one_host_ =
+        smallest_on_one_host(Collective::alltoallv, one_host, ranks) != Bypass::all;
     World* const ready = world.release();
     the_world.store(ready, std::memory_order_release);
     ready->set_gates();

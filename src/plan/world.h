@@ -147,6 +147,13 @@ class World {
                                          : !overlapped_on_one_host_[static_cast<std::size_t>(collective)]);
     }
 
+    // Rows speak of overlapped ones between ranks of one host, as many as the job has or fewer; or of
+    // messages between neighbours there.
+    bool overlaps_on_one_host(Collective collective, bool neighbours) const {
+        return neighbours ? neighbours_on_one_host_
+                          : overlapped_on_one_host_[static_cast<std::size_t>(collective)];
+    }
+
     // Rows speak of persistent ones between ranks of one host, on which every rank is.
     bool plans_in_memory(Collective collective) const {
         return single_host_ && planned_on_one_host_[static_cast<std::size_t>(collective)];
@@ -207,6 +214,7 @@ class World {
         one_host_below_{};  // from there on tuning tables speak for it
     // They do of these.
     std::array<bool, collective_count> overlapped_on_one_host_{}, planned_on_one_host_{};
+    bool neighbours_on_one_host_ = false;
     // No smaller one is taken unasked: of blocking ones, of overlapped ones.
     std::array<std::uint64_t, collective_count> lowest_{}, overlapped_lowest_{};
     std::array<bool, collective_count> handed_on_{};

@@ -74,7 +74,7 @@ std::uint64_t rounded(std::uint64_t bytes) {
 
 bool means(const TuningRow& row, const Selection& selection) {
     if (selection.persistent) return selection.neighbours ? row.neighbour_plans : row.persistent;
-    if (selection.neighbours) return row.neighbour_calls;
+    if (selection.neighbours) return selection.overlapped ? row.neighbours : row.neighbour_calls;
     return selection.overlapped ? row.overlapped : row.blocking;
 }
 

@@ -42,6 +42,7 @@ struct Selection {
     // that are tried, or that tables speak of, once it is known.
     bool unknown = false;
     // Of persistent ones, or of blocking ones that are tried on one host: between neighbours of a topology.
+    // Of overlapped ones smallest_on_one_host() alone is asked (neighbours.h).
     bool neighbours = false;
 };
 

@@ -26,5 +26,7 @@ run(churn_timed 2 full "THALWEG_TOPOLOGY=node:2 core:1" churn 10000 1 2 51)
 set(short_lived "THALWEG_TOPOLOGY=node:2 core:1;${ucx};THALWEG_TEST_LEVEL=single;THALWEG_RATE=10gbit;THALWEG_LATENCY_US=20")
 run(short_lived 2 ${inside_current} "${short_lived}" short_lived 20)
 run(short_lived_plans 2 ${inside_current} "${with_persistent};${short_lived}" short_lived 20)
+# Nor on ranks of one host among several.
+run(inside_hosts 4 ${inside_current} "${with_persistent};${short_lived};THALWEG_TOPOLOGY=node:2 core:2" inside_hosts)
 run(short_lived_timed 2 full "${short_lived}" short_lived 10000 51)
 run_alone(plan.${name}.churn_timed.2 plan.${name}.short_lived_timed.2)

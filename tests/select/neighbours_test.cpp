@@ -74,5 +74,31 @@ TEST(Neighbours, WhatWasAskedForRuns) {
     EXPECT_EQ(to_text(*one_host.decide(NeighbourSelector::unknown).choice), "spread");
 }
 
+// Nobody need set anything up for them on one host, unless some row speaks of it: to that of alltoalls, or of
+// overlapped ones, they do not listen.
+TEST(Neighbours, WhetherARowSpeaksOfOneHostIsKnownBeforehand) {
+    constexpr std::uint64_t nothing = ~std::uint64_t{0};
+    const auto from = [](const char* row, bool neighbours) {
+        Selection selection;
+        selection.family = "none";
+        selection.overlapped = true;
+        selection.neighbours = neighbours;
+        selection.table = std::string(R"({"collective":"alltoallv","machine":"test","date":"2025-01-01",)") +
+                          R"("method":"made up","commit":"0","rows":[)" + row + "]}";
+        std::string why;
+        EXPECT_EQ(check_table(selection.table, why), Status::ok) << why;
+        return smallest_on_one_host(Collective::alltoallv, selection, 4);
+    };
+    const char* const any = R"({"calls":"neighbours","bytes":[1000,null],"choice":"spread"})";
+    EXPECT_EQ(from(any, true), 1000u);
+    EXPECT_EQ(from(any, false), nothing);
+    EXPECT_EQ(from(R"({"calls":"neighbours","hosts":[2,9],"choice":"spread"})", true), nothing);
+    EXPECT_EQ(from(R"({"calls":"neighbours","hosts":[1,1],"choice":"native"})", true), nothing);
+    EXPECT_EQ(from(R"({"calls":"neighbours","hosts":[1,1],"ppn":[8,8],"choice":"spread"})", true), nothing);
+    const char* const other = R"({"calls":"overlapped","hosts":[1,1],"bytes":[2000,null],"choice":"spread"})";
+    EXPECT_EQ(from(other, true), nothing);
+    EXPECT_EQ(from(other, false), 2000u);
+}
+
 }  // namespace
 }  // namespace thalweg
