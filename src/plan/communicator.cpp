@@ -64,15 +64,17 @@ Communicator::~Communicator() {
     trials = {};  // which tell the record of the last calls
     registry().retire(record_);
     const KeptMemory::InUse in_use(memory_);
+    plans_.clear();
+    blocking.reset();  // whose lane is on the channel
     close_channel();
 }
 
 // What every rank received, it received before its last operation ended; what it sent and others are still to
 // receive concerns only pairs whose other rank has the number in use. After a failure nobody knows, and the
-// number is not used again by this process.
+// number is not used again by this process. Where a channel could not be opened, or another number is to be
+// tried, what asked for it (BlockingState::lane) goes on.
 void Communicator::close_channel() {
     plans_.clear();
-    blocking.reset();
     channel_.reset();
     transport_.reset();
     mpi_transport_ = nullptr;
