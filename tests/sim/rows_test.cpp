@@ -183,7 +183,7 @@ TEST(Rows, AProgramsMessagesOfOursGoOverLibucpWhereThatIsAskedFor) {
 // Of the three axes the last alone has two refined ranks side by side, by this seed: larger faces, which are
 // not left to the library.
 TEST(Rows, AProgramNamesEachAlgorithmOnce) {
-    Request request = on_the_lab(16 << 10);
+    Request request = on_the_lab(8 << 10);
     request.app = "amr";
     request.seed = 5;
     std::string why;
@@ -249,7 +249,7 @@ TEST(Rows, AProgramsLibraryFinishesEachExchangeOfABlockingCallBeforeTheNext) {
 
 // No credits count its messages, of which some would ask, and no agent advances them.
 TEST(Rows, AProgramThatLeavesAllToTheLibraryIsTheLibrarys) {
-    Request request = on_the_lab(48'000);
+    Request request = on_the_lab(8'000);
     request.app = "stencil";
     request.ranks = {4};
     request.per_host = 1;
