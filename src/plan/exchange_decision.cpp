@@ -55,8 +55,8 @@ void expect(NonblockingState& state, const CollectiveCall& call, const Traits& t
     shape.decided_bytes = traits.mean_bytes;
     const std::uint64_t bytes = call.blocking ? traits.mean_bytes : deciding_bytes(traits, state.topology());
     Decision known = state.decide(call.collective, bytes);
-    if (known.choice && !call.blocking && is_sparse(traits, state.size()) && state.topology().nodes() > 1)
-        known = state.neighbours().decide(bytes);
+    if (!call.blocking && is_sparse(traits, state.size()) && state.topology().nodes() > 1)
+        known = decide_sparse(std::move(known), traits, state.neighbours());
     if (!call.blocking && !known.choice) {
         decision = std::move(known);
         return;
@@ -94,7 +94,7 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     const bool waits_for_nobody = !call.blocking && !call.persistent;
     const Traits* const expected = waits_for_nobody ? state.exchange_traits() : call.expected;
     const bool free = expected != nullptr && !decision.reason.starts_with("asked for");
-    if (!decision.choice && !(free && waits_for_nobody)) return decision;
+    if (!decision.choice && !call.persistent && !(free && waits_for_nobody)) return decision;
     if (free) {
         expect(state, call, *expected, shape, decision);
         order_by(decision, *expected);

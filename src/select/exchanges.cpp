@@ -105,21 +105,25 @@ std::uint64_t deciding_bytes(const Traits& traits, const Topology& topology) {
     return few ? traits.mean_message_bytes : traits.mean_bytes;
 }
 
+Decision decide_sparse(Decision by_size, const Traits& traits, const NeighbourSelector& neighbours) {
+    Decision found = neighbours.decide(traits.mean_message_bytes);
+    const bool named = found.choice && found.reason == "tuning table";
+    return by_size.choice || named ? found : by_size;
+}
+
 PlannedExchange decide_planned(Decision by_size, const Traits& traits, const NeighbourSelector* neighbours,
                                const Topology& topology) {
     PlannedExchange planned{std::move(by_size)};
     Decision& decision = planned.decision;
-    if (!decision.choice) return planned;
     const auto straight = [&] {
         decision.choice = standard_choice(*find_algorithm(Collective::alltoallv, "spread"));
     };
     const bool asked = decision.reason == "asked for";
     const bool sparse = !asked && is_sparse(traits, topology.size());
-    if (sparse && topology.nodes() > 1) {
-        decision = neighbours->decide(traits.mean_message_bytes);
-        if (!decision.choice) return planned;
-        planned.in_pairs = !traits.in_step;
-    }
+    const bool among_few = sparse && topology.nodes() > 1;
+    if (among_few) decision = decide_sparse(std::move(decision), traits, *neighbours);
+    if (!decision.choice) return planned;
+    planned.in_pairs = among_few && !traits.in_step;
     const std::string_view name = decision.choice->algorithm->name;
     const bool in_rounds = !asked && name == "pairwise";
     if (!traits.sizes_agree)

@@ -83,6 +83,10 @@ struct PlannedExchange {
 
 // What the selector of a communicator is asked for, of which exchanges between all ranks are like that.
 std::uint64_t deciding_bytes(const Traits& traits, const Topology& topology);
+// What decides of a sparse exchange between hosts: neighbours, unless by size the library has it (`by_size`)
+// and no table names what neighbours take instead. What a table says of calls in which all pairs have a
+// message is not said of a few of them.
+Decision decide_sparse(Decision by_size, const Traits& traits, const NeighbourSelector& neighbours);
 // `by_size`: what it decides for messages of deciding_bytes(); what was asked for there stays. Where sizes do
 // not agree, every message goes straight. `neighbours`: what decides of a sparse one; null elsewhere.
 PlannedExchange decide_planned(Decision by_size, const Traits& traits, const NeighbourSelector* neighbours,
