@@ -12,6 +12,9 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint64_t dense_share = 2;  // one in so many of all pairs has a message
+// Where messages between hosts of one rank differ, those of fewer bytes on average go straight, and larger
+// ones are the library's.
+constexpr std::uint64_t uneven_bytes = 48 << 10;
 
 std::uint64_t pairs_of(int size) {
     const auto ranks = static_cast<std::uint64_t>(size);
@@ -126,9 +129,10 @@ PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Nei
     planned.in_pairs = among_few && !traits.in_step;
     const std::string_view name = decision.choice->algorithm->name;
     const bool in_rounds = !asked && name == "pairwise";
-    if (!traits.sizes_agree)
+    const bool waits = in_rounds && traits.unevenness > even, apart = topology.nodes() == topology.size();
+    if (!traits.sizes_agree || (waits && apart && traits.mean_bytes < uneven_bytes))
         straight();
-    else if (in_rounds && traits.unevenness > even)
+    else if (waits)
         decision = {std::nullopt, "messages of uneven sizes"};
     else if ((sparse && name == "node_leader") || (in_rounds && is_upset(*decision.choice, traits, topology)))
         straight();

@@ -253,7 +253,7 @@ TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
     struct {
         const char* family;
         std::uint64_t alone, together;
-    } const cases[] = {{"openmpi", 8192, 4096}, {"mpich", 20480, 8192}, {"impi", 20480, 8192}};
+    } const cases[] = {{"openmpi", 8192, 4096}, {"mpich", 16384, 8192}, {"impi", 16384, 8192}};
     for (const auto& [family, alone, together] : cases) {
         Selection overlapped{Machine::from_options(60, 11.95e6), family, {}, {}};
         overlapped.overlapped = true;
@@ -277,8 +277,9 @@ TEST(Decide, LargePlannedAlltoallsTravelInPieces) {
     const auto at = [&](const char* hosts, std::uint64_t bytes) {
         return to_text(*decide(Collective::alltoallv, bytes, topology_of(hosts), overlapped).choice);
     };
-    EXPECT_EQ(at("node:4 core:1", 65535), "spread");
-    EXPECT_EQ(at("node:4 core:1", 65536), "pairwise:chunk_bytes=32K");
+    EXPECT_EQ(at("node:4 core:1", 16384), "pairwise:chunk_bytes=8K");
+    EXPECT_EQ(at("node:4 core:1", 131071), "pairwise:chunk_bytes=8K");
+    EXPECT_EQ(at("node:4 core:1", 131072), "pairwise:chunk_bytes=32K");
     EXPECT_EQ(at("node:8 core:1", 4 << 20), "pairwise:chunk_bytes=32K");
     EXPECT_EQ(at("node:4 core:2", 32768), "pairwise");
     EXPECT_EQ(at("node:3 core:3", 65536), "pairwise:chunk_bytes=32K");
