@@ -12,9 +12,9 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint64_t dense_share = 2;  // one in so many of all pairs has a message
-// Where messages between hosts of one rank differ, those of fewer bytes on average go straight, and larger
-// ones are the library's.
-constexpr std::uint64_t uneven_bytes = 48 << 10;
+// Where messages differ, those of fewer bytes on average go straight, and larger ones are the library's: on
+// hosts of one rank, and on others.
+constexpr std::uint64_t uneven_alone = 48 << 10, uneven_together = 32 << 10;
 
 std::uint64_t pairs_of(int size) {
     const auto ranks = static_cast<std::uint64_t>(size);
@@ -130,7 +130,7 @@ PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Nei
     const std::string_view name = decision.choice->algorithm->name;
     const bool in_rounds = !asked && name == "pairwise";
     const bool waits = in_rounds && traits.unevenness > even, apart = topology.nodes() == topology.size();
-    if (!traits.sizes_agree || (waits && apart && traits.mean_bytes < uneven_bytes))
+    if (!traits.sizes_agree || (waits && traits.mean_bytes < (apart ? uneven_alone : uneven_together)))
         straight();
     else if (waits)
         decision = {std::nullopt, "messages of uneven sizes"};

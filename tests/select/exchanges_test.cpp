@@ -176,8 +176,10 @@ TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
     EXPECT_EQ(planned(of("pairwise"), uneven), (Planned{"native", false}));
     EXPECT_EQ(planned(of("pairwise"), uneven, "node:8 core:1"), (Planned{"native", false}));
     const Traits smaller = traits(8, 56, 10 << 10, 10, 3);
-    EXPECT_EQ(planned(of("pairwise"), smaller), (Planned{"native", false}));
-    EXPECT_EQ(planned(of("pairwise"), smaller, "node:8 core:1"), (Planned{"spread", false}));
+    EXPECT_EQ(planned(of("pairwise"), smaller), (Planned{"spread", false}));
+    const Traits medium = traits(8, 56, 33 << 10, 10, 3);
+    EXPECT_EQ(planned(of("pairwise"), medium), (Planned{"native", false}));
+    EXPECT_EQ(planned(of("pairwise"), medium, "node:8 core:1"), (Planned{"spread", false}));
     EXPECT_EQ(planned(of("spread:in_flight=2"), uneven), (Planned{"spread:in_flight=2", false}));
     Decision asked = of("pairwise");
     asked.reason = "asked for";

@@ -105,7 +105,7 @@ Request on_the_lab(std::uint64_t bytes) {
 // Rows for nonblocking calls speak of them (plan/blocking_exchange.h), and so does their limit for small
 // ones.
 TEST(Rows, BlockingAlltoallsBetweenHostsAreChosenAsNonblockingOnesAre) {
-    constexpr std::uint64_t bytes = 64 << 10;
+    constexpr std::uint64_t bytes = 128 << 10;
     std::string why;
     const auto quiet = [](const std::string&) {};
     const std::vector<Row> rows = answer(on_the_lab(bytes), quiet, why);
