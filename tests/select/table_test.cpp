@@ -253,7 +253,7 @@ TEST(Decide, SmallPlannedAlltoallsNeedCompany) {
     struct {
         const char* family;
         std::uint64_t alone, together;
-    } const cases[] = {{"openmpi", 8192, 4096}, {"mpich", 16384, 4096}, {"impi", 16384, 4096}};
+    } const cases[] = {{"openmpi", 8192, 4096}, {"mpich", 16384, 6144}, {"impi", 16384, 6144}};
     for (const auto& [family, alone, together] : cases) {
         Selection overlapped{Machine::from_options(60, 11.95e6), family, {}, {}};
         overlapped.overlapped = true;
@@ -281,7 +281,7 @@ TEST(Decide, LargePlannedAlltoallsTravelInPieces) {
     EXPECT_EQ(at("node:4 core:1", 131071), "pairwise:chunk_bytes=8K");
     EXPECT_EQ(at("node:4 core:1", 131072), "pairwise:chunk_bytes=32K");
     EXPECT_EQ(at("node:8 core:1", 4 << 20), "pairwise:chunk_bytes=32K");
-    EXPECT_EQ(at("node:4 core:2", 4096), "pairwise:chunk_bytes=8K");
+    EXPECT_EQ(at("node:4 core:2", 6144), "pairwise:chunk_bytes=8K");
     EXPECT_EQ(at("node:3 core:3", 131071), "pairwise:chunk_bytes=8K");
     EXPECT_EQ(at("node:3 core:3", 131072), "pairwise:chunk_bytes=32K");
     EXPECT_EQ(at("node:2 core:1", 1 << 20), "spread");
