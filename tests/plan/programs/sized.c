@@ -7,7 +7,7 @@
  */
 #include "check.h"
 
-enum { large = 80 << 10, small = 100, calls = 90 };
+enum { large = 136 << 10, small = 100, calls = 90 };
 
 typedef int Bytes(int from, int to, int call);
 static int all_large(int from, int to, int call) { return large + from * 16 + to + 0 * call; }
