@@ -39,7 +39,7 @@ static int square(int from, int to) {
 static int star(int from, int to) { return (from == 0) != (to == 0) ? 3 * unit : 0; }
 /* Few of all pairs: as between neighbours, whose small messages no plan of ours carries faster. */
 static int to_the_next(int from, int to) { return (to - from + check_size) % check_size == 1 ? 3 * unit : 0; }
-static int little_to_the_next(int from, int to) { return to_the_next(from, to) != 0 ? 40 << 10 : 0; }
+static int little_to_the_next(int from, int to) { return to_the_next(from, to) != 0 ? 7 << 10 : 0; }
 /* The own block crosses nothing, and speaks for nothing. */
 static int large_to_itself(int from, int to) { return from == to ? 16 * unit : alike(from, to); }
 
