@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
     exchange(large_to_itself, 1, "large own blocks");
     neighbours(2 * unit, 2 * unit, "pairwise:chunk_bytes=32K", "neighbours alike");
     neighbours(8 * unit, unit, "spread", "neighbours of whom one sends much more");
-    from_call_to_call(square, "pairwise:chunk_bytes=32K", "neighbours on a square");
+    from_call_to_call(square, "pairwise:chunk_bytes=8K", "neighbours on a square");
     from_call_to_call(star, "spread", "neighbours on a star");
     return check_end();
 }
