@@ -164,7 +164,7 @@ class SanitizedObjects:
     CHOSEN = re.compile(
         r"plan\.mpich5\.(?!tried_unseen)(matrix|types|nonblocking|persistent|collectives|alltoall|neighbour|halo|grid|tried"
         r"|one_host|repeated|again|spawned|communicators|arguments|edges|uneven|unequal|sized|reductions|blocking|threads"
-        r"|self_driven|statuses|waitall|forms|shapes|deleting|ends|answered)")
+        r"|self_driven|statuses|waitall|asked|many_tested|inside_hosts|forms|shapes|deleting|ends|answered)")
 
     def parts(self, output):
         run(["scripts/build", "debug", "thalweg_core"], output)
