@@ -171,7 +171,7 @@ class SanitizedObjects:
         tests = [test for test in tests_of("build-debug", output, "--label-regex", "^mpi$")
                  if self.CHOSEN.match(test["name"])]
         words = " ".join(word for test in tests for word in test.get("command", []))
-        targets = {*re.findall(r"/lib((?:thalweg-|plan_faults_)[a-z0-9-]+)\.so", words),
+        targets = {*re.findall(r"/lib((?:thalweg-|plan_faults_|plan_gate)[a-z0-9-]*)\.so", words),
                    *re.findall(r"/(plan_\w+_mpich5)\b", words)}
         run(["scripts/build", "debug", *sorted(targets)], output)
         self.together = {test["name"]: test for test in tests}
