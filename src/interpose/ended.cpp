@@ -3,6 +3,8 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 
 #include "api/entry.h"
@@ -87,6 +89,8 @@ int first_index_of(const char* form) {
     return first;
 }
 
+constexpr int looked_at_at_once = 64;  // by MPICH
+
 void* wanted_of_c(void* statuses) {
     return statuses == static_cast<void*>(MPI_STATUSES_IGNORE) ? nullptr : statuses;
 }
@@ -97,6 +101,17 @@ void* wanted_of_fortran(int* statuses) {
 }  // namespace
 
 extern "C" {
+
+// Those of Fortran are as large.
+void* thalweg_lend_statuses(int count, void* statuses) {
+    if (count <= looked_at_at_once || wanted_of_c(statuses) != nullptr) return nullptr;
+    return std::malloc(static_cast<std::size_t>(count) * sizeof(MPI_Status));
+}
+int* thalweg_lend_statuses_fortran(int count, int* statuses) {
+    if (count <= looked_at_at_once || wanted_of_fortran(statuses) != nullptr) return nullptr;
+    return static_cast<int*>(std::malloc(static_cast<std::size_t>(count) * sizeof(MPI_Status)));
+}
+void thalweg_take_statuses_back(void* own) { std::free(own); }
 
 int thalweg_after_one(int error, const int* flag, const void* request, ThalwegFailed* failed) {
     if (all_well(failed)) return error;

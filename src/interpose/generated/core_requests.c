@@ -54,7 +54,9 @@ ask_MPI_Testall(int count, void* array_of_requests, int* flag, void* array_of_st
     thalweg_remember_completion(thalweg_completion_MPI_Testall, (void*)next);
     ThalwegFailed* failed = NULL;
     thalweg_before_end(count, array_of_requests, &failed);
-    int error = next(count, array_of_requests, flag, array_of_statuses);
+    void* own = thalweg_lend_statuses(count, array_of_statuses);
+    int error = next(count, array_of_requests, flag, own != NULL ? own : array_of_statuses);
+    thalweg_take_statuses_back(own);
     return thalweg_after_all(error, flag, count, array_of_requests, array_of_statuses, failed);
 }
 

@@ -67,7 +67,9 @@ static void body_mpi_testall(ThalwegNext* record, PARAMETERS_mpi_testall) {
     if (ierror == NULL) ierror = &own_error;
     ThalwegFailed* failed = NULL;
     thalweg_before_end_fortran(*count, array_of_requests, &failed);
-    next(count, array_of_requests, flag, array_of_statuses, ierror);
+    int* own = thalweg_lend_statuses_fortran(*count, array_of_statuses);
+    next(count, array_of_requests, flag, own != NULL ? own : array_of_statuses, ierror);
+    thalweg_take_statuses_back(own);
     *ierror = thalweg_after_all_fortran(*ierror, flag, *count, array_of_requests, array_of_statuses, failed);
 }
 

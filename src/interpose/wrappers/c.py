@@ -167,11 +167,14 @@ def c_wrapper(call):
             *way_past(call, natives, apart),
         )
     elif call.template in ("wait", "test") and call.completes():
+        lends, lent, returns = call.lend_statuses(False, arguments)
         out += lines(
             *get_next,
             "    ThalwegFailed* failed = NULL;",
             f"    {call.ask(False)}",
-            f"    int error = next({arguments});",
+            *lends,
+            f"    int error = next({lent});",
+            *returns,
             f"    return {call.tell('error', False)};",
             *past,
         )

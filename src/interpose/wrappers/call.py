@@ -82,6 +82,20 @@ class Call:
             return f"thalweg_before_wait{suffix}({requests}, &failed);"
         return f"thalweg_before_end{suffix}({count}, {requests}, &failed);"
 
+    def lend_statuses(self, fortran, arguments):
+        """Lines in front of the native call, its arguments and lines behind it: MPI_Testall has statuses of its own where
+        the program wants none (runtime.h)."""
+        if self.name != "MPI_Testall":
+            return [], arguments, []
+        suffix = "_fortran" if fortran else ""
+        count, _ = self.requests(fortran)
+        kind = "int" if fortran else "void"
+        return (
+            [f"    {kind}* own = thalweg_lend_statuses{suffix}({count}, array_of_statuses);"],
+            arguments.replace("array_of_statuses", "own != NULL ? own : array_of_statuses"),
+            ["    thalweg_take_statuses_back(own);"],
+        )
+
     def tell(self, error, fortran, flag=None):
         """What the call returns behind the native one, which has returned `error`."""
         count, requests = self.requests(fortran)

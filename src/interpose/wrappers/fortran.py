@@ -73,12 +73,15 @@ def fortran_wrapper(call):
             *(refused if blocking else []),
         )
     elif call.template in ("wait", "test") and call.completes():
+        lends, lent, returns = call.lend_statuses(True, arguments)
         out += lines(
             *get_next,
             *own_error,
             "    ThalwegFailed* failed = NULL;",
             f"    {call.ask(True)}",
-            f"    next({arguments});",
+            *lends,
+            f"    next({lent});",
+            *returns,
             f"    *{last} = {call.tell('*' + last, True)};",
         )
     elif call.template == "test":
