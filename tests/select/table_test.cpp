@@ -297,14 +297,15 @@ TEST(Decide, BlockingAllgathersUnderIntelMpiGoInWholeBlocks) {
         const Decision decision = decide(Collective::allgather, bytes, topology_of(hosts), selection);
         return decision.choice ? to_text(*decision.choice) : "native";
     };
-    EXPECT_EQ(at("node:4 core:2", 16384), "node_leader(intra=linear,inter=ring)");
+    EXPECT_EQ(at("node:4 core:2", 16384), "node_leader(intra=linear,inter=ring:chunk_bytes=8K)");
+    EXPECT_EQ(at("node:4 core:2", 48 << 10), "node_leader(intra=linear,inter=ring)");
     EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring)");
     // What something advances meanwhile runs over libucp under all of them.
     selection.overlapped = true;
     EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring:chunk_bytes=64K)");
     selection.overlapped = false;
     selection.family = "mpich";
-    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring:chunk_bytes=64K)");
+    EXPECT_EQ(at("node:4 core:2", 1 << 20), "node_leader(intra=linear,inter=ring:chunk_bytes=32K)");
 }
 
 // Where the libraries' defaults take a multiple of the time of ours. Their own choice is faster below.
@@ -318,14 +319,19 @@ TEST(Decide, SomeBlockingCallsAreTakenBelow64KiB) {
         return decision.choice ? to_text(*decision.choice) : "native";
     };
     const std::string leaders_ring = "node_leader(intra=linear,inter=ring:chunk_bytes=32K)";
+    const std::string leaders_in_8K = "node_leader(intra=linear,inter=ring:chunk_bytes=8K)";
     const std::string leaders_chain = "node_leader(intra=linear,inter=chain:chunk_bytes=8K)";
     for (const char* family : {"mpich", "openmpi", "impi"}) {
         const bool open = std::string_view(family) == "openmpi", intel = std::string_view(family) == "impi";
-        const std::uint64_t least = open ? 16 << 10 : 2 << 10;
+        const std::uint64_t least = open ? 12 << 10 : 2 << 10;
         for (const char* hosts : {"node:4 core:2", "node:3 core:3", "node:2 core:4"}) {
             EXPECT_EQ(at(Collective::allgather, family, hosts, least - 1), "native") << family << hosts;
-            if (!intel) EXPECT_EQ(at(Collective::allgather, family, hosts, 16 << 10), leaders_ring);
-            if (!open) EXPECT_EQ(at(Collective::allgather, family, hosts, least), leaders_ring) << family;
+            EXPECT_EQ(at(Collective::allgather, family, hosts, 16 << 10), leaders_in_8K);
+            if (!intel) EXPECT_EQ(at(Collective::allgather, family, hosts, 64 << 10), leaders_ring);
+            const bool coarse = open || (intel && topology_of(hosts).nodes() < 4);
+            EXPECT_EQ(at(Collective::allgather, family, hosts, least),
+                      coarse ? leaders_in_8K : "node_leader(intra=linear,inter=ring:chunk_bytes=4K)")
+                << family << hosts;
             const bool two = topology_of(hosts).nodes() == 2;
             EXPECT_EQ(at(Collective::bcast, family, hosts, 12 << 10), two ? "native" : leaders_chain);
             EXPECT_EQ(at(Collective::bcast, family, hosts, (12 << 10) - 1), "native") << family << hosts;
@@ -343,7 +349,8 @@ TEST(Decide, SomeBlockingCallsAreTakenBelow64KiB) {
     // An older one sums well by itself, and gathers badly.
     selection.library = "Open MPI v4.1.4, package: Debian OpenMPI";
     EXPECT_EQ(at(Collective::allreduce, "openmpi", "node:4 core:2", 16 << 10), "native");
-    EXPECT_EQ(at(Collective::allgather, "openmpi", "node:4 core:2", 4 << 10), leaders_ring);
+    EXPECT_EQ(at(Collective::allgather, "openmpi", "node:4 core:2", 4 << 10),
+              "node_leader(intra=linear,inter=ring:chunk_bytes=4K)");
     EXPECT_EQ(at(Collective::allgather, "openmpi", "node:4 core:2", 4095), "native");
 }
 
