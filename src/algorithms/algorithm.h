@@ -112,6 +112,9 @@ struct Price {
     std::uint64_t degree = 0;       // messages that the busiest rank sends per piece
     std::uint64_t ports = 1;
     std::uint64_t reduced_bytes = 0;  // combined on the critical path
+    // Of piece_bytes, which a rank sends in all, each as soon as one of `ports` is free for it; a last round
+    // may have fewer. 0: every round has as many messages as there are ports.
+    std::uint64_t messages = 0;
 };
 
 // One row of algorithms.def.

@@ -9,13 +9,20 @@ namespace {
 constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
 // On a level of fewer ports than the price counts on, the messages of a round take turns. `sharing` ranks use
-// the ports together.
+// the ports together. A last round of fewer messages than there are ports takes as long as the others.
 Picoseconds time_of(const Price& price, const Level& level, std::uint64_t sharing = 1) {
     const std::uint64_t level_ports = std::max<std::uint64_t>(level.ports, 1);
-    const std::uint64_t turns = ceil_div(std::max<std::uint64_t>(price.ports, 1), level_ports);
-    const std::uint64_t at_once = std::min(price.ports * sharing, level_ports);
-    const std::uint64_t bytes = ceil_div(sharing * price.bytes, std::max<std::uint64_t>(at_once, 1));
-    return price.rounds * turns * level.latency + level.transfer(bytes);
+    const std::uint64_t ports = std::max<std::uint64_t>(price.ports, 1);
+    const std::uint64_t at_once = std::min(ports * sharing, level_ports);
+    std::uint64_t rounds = price.rounds * ceil_div(ports, level_ports), idle = 0;
+    if (price.messages != 0) {
+        rounds = price.rounds - ceil_div(price.messages, ports) +
+                 ceil_div(price.messages, std::min(ports, level_ports));
+        const std::uint64_t left = sharing * price.messages % at_once;
+        idle = left == 0 ? 0 : at_once - left;
+    }
+    const std::uint64_t bytes = ceil_div(sharing * price.bytes + idle * price.piece_bytes, at_once);
+    return rounds * level.latency + level.transfer(bytes);
 }
 
 // From one piece to the next, on the busiest rank.
@@ -181,6 +188,8 @@ Picoseconds predict_alltoallv(const Choice& choice, const Problem& problem, cons
         return time_of(price, machine.inter) + 2 * inside;
     }
     price.bytes = crossing;
+    price.messages = price.messages / (static_cast<std::uint64_t>(problem.size) - 1) *
+                     (static_cast<std::uint64_t>(problem.size) - ranks);
     return time_of(price, machine.inter, ranks);
 }
 

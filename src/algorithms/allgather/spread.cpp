@@ -55,6 +55,7 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     Price price{0, others * (problem.bytes + patterns::skew_bytes(problem)), problem.bytes, others};
     price.ports = at_a_time(problem, choice);
     price.rounds = patterns::ceil_div(others, price.ports);
+    price.messages = others;
     return price;
 }
 

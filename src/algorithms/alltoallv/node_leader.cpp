@@ -362,7 +362,7 @@ Price price(const Problem& problem, const Topology& topology, const Choice&) {
     const auto hosts = static_cast<std::uint64_t>(std::max(topology.nodes(), 1));
     const auto ranks = static_cast<std::uint64_t>(std::max(topology.max_ranks_per_node(), 1));
     Price price{1, ranks * (p - ranks) * problem.bytes, ranks * ranks * problem.bytes, hosts - 1};
-    price.ports = std::max<std::uint64_t>(hosts - 1, 1);
+    price.ports = price.messages = std::max<std::uint64_t>(hosts - 1, 1);
     return price;
 }
 

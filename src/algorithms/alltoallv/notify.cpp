@@ -68,6 +68,7 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     Price price{0, others * problem.bytes, problem.bytes, 2 * others};
     price.ports = patterns::at_a_time(choice.values[in_flight], others);
     price.rounds = 1 + patterns::ceil_div(others, price.ports);
+    price.messages = others;
     return price;
 }
 

@@ -51,6 +51,7 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     Price price{0, others * problem.bytes, problem.bytes, others};
     price.ports = patterns::at_a_time(choice.values[in_flight], others);
     price.rounds = patterns::ceil_div(others, price.ports);
+    price.messages = others;
     return price;
 }
 

@@ -73,16 +73,18 @@ Claim claim_strided_ring(const Problem& problem, const StridedRing& ring) {
 Price price_strided_ring(const Problem& problem, const StridedRing& ring) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const auto others = static_cast<std::uint64_t>(problem.size - 1);
-    const std::uint64_t largest = largest_block(problem), rounds = rounds_of(problem, ring);
+    const std::uint64_t largest = largest_block(problem);
     const Cut pieces = pieces_of(problem, ring, {Buffer::out, 0, largest});
     const std::uint64_t piece = std::min(pieces.chunk, largest), mean = std::min(problem.bytes, largest);
     // Every round takes a mean block's time, and what of the largest one does not overlap with the next
     // round.
     Price price{
-        rounds * ceil_div(mean, std::max<std::uint64_t>(piece, 1)),
-        others * (piece < mean ? mean : piece) + (largest > mean && piece < largest ? largest - mean : 0),
+        0, others * (piece < mean ? mean : piece) + (largest > mean && piece < largest ? largest - mean : 0),
         piece, 1};
     price.ports = std::min(ring.ports, others);
+    // The pieces of a round that leaves ports free use them, too.
+    price.messages = others * ceil_div(mean, std::max<std::uint64_t>(piece, 1));
+    price.rounds = ceil_div(price.messages, price.ports);
     return price;
 }
 

@@ -19,7 +19,8 @@ std::string_view refuse_strided_ring(const Problem& problem, const StridedRing& 
 Schedule build_strided_ring(const Problem& problem, const StridedRing& ring);
 // ⌈(p-1)/ports⌉ rounds; every rank receives every block once.
 Claim claim_strided_ring(const Problem& problem, const StridedRing& ring);
-// Where blocks differ, the largest one sets the pace of every round, unless it goes in pieces.
+// ⌈(p-1)/ports⌉ rounds of a block, the last one as long as the others also where it has fewer messages; in
+// pieces ⌈(p-1) pieces/ports⌉. Where blocks differ, the largest one sets the pace, unless it goes in pieces.
 Price price_strided_ring(const Problem& problem, const StridedRing& ring);
 
 }  // namespace thalweg::patterns

@@ -1,0 +1,46 @@
+// Prices where ranks, ports and pieces do not divide: against the schedules, played.
+#include "algorithms/cases.h"
+#include "model/cost.h"
+
+namespace thalweg {
+namespace {
+
+Topology hosts_of_one(int p) {
+    std::vector<std::uint64_t> key(static_cast<std::size_t>(p));
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = i;
+    return Topology::from_table(key);
+}
+
+// It takes as long as the others. A block in equal pieces leaves no port idle but for the last few of these.
+TEST(Prices, ALastRoundMayHaveFewerMessagesThanPorts) {
+    Machine machine;
+    machine.intra = {0, 0};
+    const auto check = [&](const std::string& text, Collective collective, std::uint64_t rails,
+                           int fewest = 2) {
+        const Choice choice = choice_of(text, collective);
+        for (int p = fewest; p <= 20; ++p)
+            for (const Picoseconds latency : {0, 1000}) {
+                machine.inter = {latency, 1'000'000'000'000, rails};  // 1 ps per byte
+                Problem problem{0, p, 0, 100};
+                problem.in_place = collective == Collective::allgather;
+                const Topology topology = hosts_of_one(p);
+                EXPECT_EQ(play(build_all(choice, problem, topology), topology, machine),
+                          predict(choice, problem, topology, machine))
+                    << text_of(choice, problem) << " over " << rails << " at " << latency;
+            }
+    };
+    for (const std::uint64_t rails : {1, 2, 3, 5}) {
+        for (const char* ports : {"1", "2", "3", "4", "5", "8"}) {
+            check(std::string("spread:ports=") + ports, Collective::allgather, rails);
+            check(std::string("spread:in_flight=") + ports, Collective::alltoallv, rails);
+        }
+        const std::string as_many = "kport_ring:ports=" + std::to_string(rails);
+        check(as_many, Collective::allgather, rails);
+        check(as_many + ":chunk_bytes=25", Collective::allgather, rails, static_cast<int>(rails) + 1);
+        // Twice as many ports as there are: a round takes two turns, the last one perhaps one.
+        check("kport_ring:ports=" + std::to_string(2 * rails), Collective::allgather, rails);
+    }
+}
+
+}  // namespace
+}  // namespace thalweg
