@@ -42,5 +42,25 @@ TEST(Prices, ALastRoundMayHaveFewerMessagesThanPorts) {
     }
 }
 
+// Pieces and the swap as they are sent, also where the last piece is short: two ranks take the message's
+// time.
+TEST(Prices, BytesOfSplitTreesAmongAnyNumberOfRanks) {
+    Machine machine;
+    machine.inter = {0, 1'000'000'000'000};  // 1 ps per byte
+    for (const char* chunk : {"0", "1000", "3000", "7000"}) {
+        const Choice choice = choice_of(std::string("split_binary:chunk_bytes=") + chunk);
+        EXPECT_EQ(predict(choice, {0, 2, 0, 20'000}, hosts_of_one(2), machine), 20'000u) << chunk;
+        for (int p = 2; p <= 40; ++p) {
+            const Problem problem{0, p, 0, 20'000};
+            const Topology topology = hosts_of_one(p);
+            const auto played =
+                static_cast<double>(play(build_all(choice, problem, topology), topology, machine));
+            const auto predicted = static_cast<double>(predict(choice, problem, topology, machine));
+            EXPECT_LE(played, 1.15 * predicted) << text_of(choice, problem);
+            EXPECT_GE(played, 0.7 * predicted) << text_of(choice, problem);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace thalweg

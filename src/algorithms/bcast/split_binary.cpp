@@ -7,8 +7,9 @@
 //              3   5   4   6            then 1 ⇄ 2   3 ⇄ 4   5 ⇄ 6
 //                                       (the last one of an even size: from the root)
 //
-// Rounds: 2 (n/2c - 1) + about 2 log2 p down the tree, n/2c for the swap. Bytes: an inner rank sends 1.5 n, a
-// rank receives n. J. Pješivac-Grbović et al.: Performance Analysis of MPI Collective Operations, 2007.
+// Rounds: 3 (n/2c - 1), as an inner rank sends a piece to two children and in the swap, and about 2 log2 p
+// for the last piece; up to three ranks 2 (n/2c - 1) and p. Bytes: an inner rank sends 1.5 n, a rank receives
+// n. J. Pješivac-Grbović et al.: Performance Analysis of MPI Collective Operations, 2007.
 #include "algorithms/patterns/group.h"
 #include "schedule/builder.h"
 
@@ -32,6 +33,14 @@ int half_of(int v) { return v % 2 == 1 ? 0 : 1; }
 
 // The neighbour that v ≥ 1 swaps with; the root for the last place of an even size.
 int swaps_with(int v, int size) { return v % 2 == 0 ? v - 1 : v + 1 < size ? v + 1 : 0; }
+
+// Rounds until the last place of `size` > 1 has a piece, one send a round. On level l it takes l, and one
+// more for each time that the way there is by a second child: as often as its number on that level has ones.
+std::uint64_t port_rounds(int size) {
+    const int level = level_of(size - 1), first_of_level = (1 << level) - 1;
+    const int ones = patterns::floor_log2(static_cast<std::uint64_t>(size - first_of_level));
+    return static_cast<std::uint64_t>(std::max(2 * (level - 1), level + ones));
+}
 
 struct Halves {
     patterns::Cut half[2];
@@ -98,8 +107,11 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     const Halves halves(problem, choice.values[chunk_bytes]);
     const std::uint64_t pieces = halves.half[0].pieces(),
                         chunk = std::min(halves.half[0].chunk, halves.half[0].bytes);
-    const std::uint64_t down = 2 * (pieces - 1) + 2 * static_cast<std::uint64_t>(level_of(problem.size - 1));
-    return {down + pieces, down * chunk + halves.half[0].bytes, chunk, 3};
+    // Of a piece the busiest rank sends as many: the root of two or three ranks one of either half.
+    const std::uint64_t degree = problem.size > 3 ? 3 : 2;
+    const std::uint64_t last = port_rounds(problem.size) + 1;  // and the swap
+    return {degree * (pieces - 1) + last, degree * halves.half[0].bytes + (last - degree) * chunk, chunk,
+            degree};
 }
 
 }  // namespace thalweg::bcast::split_binary
