@@ -197,6 +197,8 @@ Selection selection_of(const Request& request, Collective collective, const Topo
     const unsigned shared = request.machine.shared_cores;
     selection.sleeps = selection.overlapped || (shared > 0 && topology.size() > static_cast<int>(shared));
     if (selection.sleeps) count_sleep(selection.machine);
+    // Of calls that take turns with the library's own, the schedule is shown.
+    selection.tries_model = true;
     return selection;
 }
 

@@ -42,8 +42,8 @@ struct Row {
 // Why there is nothing to simulate.
 inline constexpr const char* alone = "one rank has nobody to talk to";
 
-// What Thalweg would decide by there. Ranks sleep while they wait where they share cores, or something else
-// advances the call (select/sleeps.h).
+// What Thalweg would decide by there (plan/communicator.cpp), where it knows what the network is like. Ranks
+// sleep while they wait where they share cores, or something else advances the call (select/sleeps.h).
 Selection selection_of(const Request& request, Collective collective, const Topology& topology,
                        bool overlapped);
 

@@ -72,7 +72,7 @@ TEST(Rows, AutoIsTheSelectorsChoiceAndNativeItsRule) {
 // A library's nonblocking operation waits for its caller between its rounds: there Thalweg takes messages
 // that it leaves to the library's blocking one.
 TEST(Rows, AMediumMessageThatIsLeftWhenBlockingIsTakenWhenOverlapped) {
-    Request request = bcasts({16 << 10}, {"auto"});
+    Request request = bcasts({8 << 10}, {"auto"});
     std::string why;
     const auto asked = [&] {
         std::vector<Row> rows = answer(
@@ -228,7 +228,7 @@ TEST(Rows, AProgramsSumsOfFloatingPointNumbersAreLeftToTheLibraryWhateverATableS
 
 // As by itself; what it has started it posts as far as it can.
 TEST(Rows, AProgramsLibraryFinishesEachExchangeOfABlockingCallBeforeTheNext) {
-    Request request = bcasts({4 << 10}, {"mpich"});
+    Request request = bcasts({4000}, {"mpich"});
     request.collective = Collective::allgather;
     request.machine = machine_of("xc40");
     request.ranks = {12};
