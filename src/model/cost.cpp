@@ -167,7 +167,8 @@ Choice paced_by(const Level& level, Choice choice) {
     const std::uint64_t ports = std::max<std::uint64_t>(level.ports, 1);
     const auto& parameters = choice.algorithm->parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i)
-        if (parameters[i].name == "in_flight" && (choice.values[i] == 0 || choice.values[i] > ports))
+        if ((parameters[i].name == "in_flight" || parameters[i].name == "ahead") &&
+            (choice.values[i] == 0 || choice.values[i] > ports))
             choice.values[i] = ports;
     return choice;
 }

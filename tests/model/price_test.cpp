@@ -42,6 +42,31 @@ TEST(Prices, ALastRoundMayHaveFewerMessagesThanPorts) {
     }
 }
 
+// On one port each piece and each signal takes its latency, and several carry several of them.
+TEST(Prices, PiecesAndSignalsOfAlltoallsTakeTurnsAtPorts) {
+    Machine machine;
+    machine.intra = {0, 0};
+    const auto check = [&](const std::string& text, std::uint64_t rails) {
+        machine.inter.ports = rails;
+        const Choice choice = choice_of(text, Collective::alltoallv);
+        for (int p = 2; p <= 20; ++p) {
+            const Problem problem{0, p, 0, 100};
+            const Topology topology = hosts_of_one(p);
+            EXPECT_EQ(play(build_all(choice, problem, topology), topology, machine),
+                      predict(choice, problem, topology, machine))
+                << text_of(choice, problem) << " over " << rails;
+        }
+    };
+    for (const std::uint64_t rails : {1, 2, 3, 5}) {
+        machine.inter = {1000, 0};
+        check("notify", rails);
+        for (const char* ahead : {"1", "2", "3", "8"}) {
+            machine.inter = {1000, 1'000'000'000'000};  // 1 ps per byte
+            check(std::string("pairwise:chunk_bytes=25:ahead=") + ahead, rails);
+        }
+    }
+}
+
 // Pieces and the swap as they are sent, also where the last piece is short: two ranks take the message's
 // time.
 TEST(Prices, BytesOfSplitTreesAmongAnyNumberOfRanks) {

@@ -67,7 +67,7 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     const auto others = static_cast<std::uint64_t>(problem.size - 1);
     Price price{0, others * problem.bytes, problem.bytes, 2 * others};
     price.ports = patterns::at_a_time(choice.values[in_flight], others);
-    price.rounds = 1 + patterns::ceil_div(others, price.ports);
+    price.rounds = patterns::ceil_div(2 * others, price.ports);  // those who are ready say so to each
     price.messages = others;
     return price;
 }

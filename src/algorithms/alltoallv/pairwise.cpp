@@ -123,8 +123,11 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     const auto others = static_cast<std::uint64_t>(problem.size - 1);
     if (choice.values[chunk_bytes] == 0) return {others, others * problem.bytes, problem.bytes, 1};
     const patterns::Cut cut = patterns::cut(problem, choice.values[chunk_bytes]);
-    return {patterns::ceil_div(others * cut.pieces(), choice.values[ahead]), others * problem.bytes,
-            std::min(cut.chunk, problem.bytes), 2 * others};
+    Price price{0, others * problem.bytes, std::min(cut.chunk, problem.bytes), 2 * others};
+    price.messages = others * cut.pieces();
+    price.ports = patterns::at_a_time(choice.values[ahead], price.messages);
+    price.rounds = patterns::ceil_div(price.messages, price.ports);
+    return price;
 }
 
 }  // namespace thalweg::alltoallv::pairwise
