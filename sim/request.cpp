@@ -236,6 +236,10 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     const auto unknown = [](const std::string& name) {
         return mistake("there is no simulation of " + name + "; known: " + operations());
     };
+    const auto plot_is_first = [] {
+        return mistake(
+            "plot is not of a simulation: write it first, `thalweg sim plot [--out PICTURE] FILE`");
+    };
     // A name that nobody knows is the mistake to tell, whatever else is missing, and no help is of it.
     const std::string first = argc > 1 ? argv[1] : "";
     if (!first.empty() && first[0] != '-' && first != "halo" && first != "app" && !collective_named(first))
@@ -246,8 +250,11 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
         fmt::print("{}", app.help());
         return exit_ok;
     } catch (const CLI::ParseError& error) {
+        if (first.starts_with('-') && std::count(argv + 1, argv + argc, std::string_view("plot")) > 0)
+            return plot_is_first();
         return mistake(std::string(error.what()) + "; see `thalweg sim --help`");
     }
+    if (text.collective == "plot") return plot_is_first();
     std::string why = without_value(app);
     if (!why.empty()) return mistake(why + " has no value: give it one, or leave it out");
     if (text.list_machines) {

@@ -312,6 +312,36 @@ TEST(mistakes, the_help_of_an_exchange_and_of_a_halo_is_the_one_that_is_advised)
             "--tuning is not an option; see `thalweg explain halo --help`");
 }
 
+// Each has options of its own, and those that have no value do not take the name for one.
+TEST(mistakes, options_may_stand_before_what_is_explained) {
+    const std::pair<std::string, std::string> cases[] = {
+        {"--bytes 4M --topology node:4 --overlapped --json ", "bcast"},
+        {"--topology=node:4 ", "barrier"},
+        {"--pattern banded --bytes 4K --topology node:4 --ports 2 --json ", "alltoallv"},
+        {"--overlapped --bytes=4K --topology node:4 ", "alltoallv"},
+        {"--grid 4x4 --cells 64 --ranks-per-host 4 ", "halo"},
+        {"--periodic --grid 4x4 --cells 64 --ranks-per-host 4 --json ", "halo"},
+        {"--help ", "halo"},
+        {"-h ", "alltoallv"}};
+    for (const auto& [options, operation] : cases) {
+        SCOPED_TRACE(options + operation);
+        const Result last = shell(tool("explain " + operation + " " + options + " 2>&1"));
+        EXPECT_EQ(last.status, 0) << last.text;
+        const Result first = shell(tool("explain " + options + operation + " 2>&1"));
+        EXPECT_EQ(first.status, 0) << first.text;
+        EXPECT_EQ(first.text, last.text);
+    }
+    EXPECT_EQ(shell(tool("explain alltoallv -h")).text, shell(tool("explain alltoallv --help")).text);
+    refused(shell(tool("explain --grid 4x4 halo 2>&1")), 2,
+            "--cells is required; see `thalweg explain halo --help`");
+    refused(shell(tool("explain --tuning halo bcast --bytes 1K --topology node:4 2>&1")), 2,
+            "cannot read the tuning table halo");
+    refused(shell(tool("explain --bytes 4M --topology node:4 bcst 2>&1")), 2, "there is no collective bcst");
+    for (const char* words : {"--out curve.png plot rows.jsonl", "--json plot", "--quiet plot rows.jsonl"})
+        refused(shell(tool(fmt::format("sim {} 2>&1", words))), 2,
+                "thalweg sim: plot is not of a simulation: write it first, `thalweg sim plot");
+}
+
 TEST(mistakes, a_lab_knows_its_verbs) {
     refused(shell(tool("lab rnu -- /bin/true 2>&1")), 2,
             "there is no verb rnu; `thalweg lab --help` lists them");

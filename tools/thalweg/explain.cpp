@@ -101,6 +101,19 @@ std::optional<Collective> collective_of(std::string_view name) {
     return std::nullopt;
 }
 
+// The place of the word that names the operation, or argc. Options may stand before it, and all but a few
+// have a value behind them.
+int place_of_operation(int argc, char** argv) {
+    constexpr std::string_view alone[] = {"--overlapped", "--periodic", "--json", "--help", "-h"};
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-'; ++at) {
+        const std::string_view word = argv[at];
+        const bool whole = word.find('=') != word.npos;
+        if (!whole && std::find(std::begin(alone), std::end(alone), word) == std::end(alone)) ++at;
+    }
+    return std::min(at, argc);
+}
+
 int unknown_collective(const std::string& name) {
     std::string list;
     for (int i = 0; i < collective_count; ++i)
@@ -115,13 +128,16 @@ int unknown_collective(const std::string& name) {
 int explain_main(int argc, char** argv) {
     using namespace thalweg;
     using namespace thalweg::tool;
+    // What is asked for decides which options there are: it goes to the front, wherever it stands.
+    if (const int at = place_of_operation(argc, argv); at < argc)
+        std::rotate(argv + 1, argv + at, argv + at + 1);
     // With a pattern it is about plans and their price; without, about algorithms like everything else.
     const auto given_word = [argc, argv](std::string_view word) {
         return std::any_of(argv, argv + argc,
                            [word](std::string_view each) { return each.substr(0, each.find('=')) == word; });
     };
     if (argc > 1 && std::string_view(argv[1]) == "alltoallv" &&
-        (given_word("--pattern") || given_word("--help")))
+        (given_word("--pattern") || given_word("--help") || given_word("-h")))
         return explain_alltoallv(argc - 1, argv + 1);
     if (argc > 1 && std::string_view(argv[1]) == "halo") return explain_halo(argc - 1, argv + 1);
     CLI::App app{
