@@ -84,5 +84,14 @@ TEST(Columns, WhatOnlyADefaultRunsIsAScheduleOfOursAndNoNativeColumn) {
     EXPECT_TRUE(twins_of_default("mpich", "bcast").empty());
 }
 
+// Settings may name files, whose names are no UTF-8 where they are not meant to be; what a launch is told of
+// a column is JSON.
+TEST(Columns, NamesAreTextWhateverBytesASettingHas) {
+    const auto columns = halo_columns({"UCX_CONFIG_DIR=caf\xe9"});
+    EXPECT_EQ(columns.back().name, std::string(halo_parted) + " [ucx_config_dir=caf\xef\xbf\xbd]");
+    for (const auto& column : columns) EXPECT_NO_THROW(nlohmann::json(column.name).dump()) << column.name;
+    EXPECT_EQ(columns.back().environment, "UCX_CONFIG_DIR=caf\xe9");
+}
+
 }  // namespace
 }  // namespace thalweg::bench

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "mistakes.h"
 
@@ -133,6 +135,27 @@ TEST_F(Starting, a_bench_that_writes_into_a_pipe_does_not_wait_for_what_is_in_it
         shell("timeout 20 '" + (folder / "bin/thalweg").string() + "' bench waiters --out /dev/stdout 2>&1");
     EXPECT_EQ(said.status, 0) << said.text;
     EXPECT_NE(said.text.find("\"waiter\""), std::string::npos) << said.text;
+}
+
+// What would launch keeps what it was told to measure.
+TEST_F(Starting, a_bench_measures_a_matrix_whose_name_is_no_utf_8) {
+    fs::create_directories(folder / "bin");
+    fs::create_directories(folder / ".venv-mpich/bin");
+    fs::copy(thalweg, folder / "bin/thalweg");
+    std::ofstream(folder / "bin/thalweg-bench-mpich") << "not asked for";
+    const fs::path kept = folder / "config.json";
+    write(".venv-mpich/bin/mpiexec",
+          "#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\ncp \"$1\" '" + kept.string() + "'\n");
+    write("caf\351.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n");
+    const Result said =
+        shell("cd '" + folder.string() + "' && THALWEG_MPI_ROOTS=$PWD bin/thalweg bench alltoallv --mpi " +
+              "mpich --hosts 0 --ppn 2 --sizes 64 --columns native --pattern caf\351.mtx 2>&1");
+    EXPECT_EQ(said.status, 0) << said.text;
+    std::ifstream file(kept);
+    const auto config = nlohmann::json::parse(file, nullptr, false);
+    ASSERT_TRUE(config.is_object()) << said.text;
+    EXPECT_EQ(config["points"][0]["pattern"], "caf\xef\xbf\xbd.mtx");  // as rows will have it
+    EXPECT_EQ(config["points"][0]["matrix"], (std::vector<int>{0, 64, 64, 0}));
 }
 
 TEST(mistakes, a_bench_of_no_ranks_is_refused) {

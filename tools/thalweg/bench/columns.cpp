@@ -6,6 +6,7 @@
 
 #include "algorithms/algorithm.h"
 #include "base/text.h"
+#include "json_text.h"
 
 namespace thalweg::bench {
 namespace {
@@ -44,7 +45,7 @@ std::string suffix_of(const std::string& settings) {
         for (char& c : word) c = lower(c);
         suffix += (suffix.empty() ? std::string(setting_begins) : " ") + word;
     }
-    return suffix + "]";
+    return tool::utf8_text(suffix + "]");  // a setting may name any file
 }
 
 }  // namespace

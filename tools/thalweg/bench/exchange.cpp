@@ -15,6 +15,7 @@
 #include "bench/resume.h"
 #include "bench/table.h"
 #include "common/patterns.h"
+#include "json_text.h"
 #include "model/trial.h"
 
 namespace thalweg::bench {
@@ -133,8 +134,8 @@ bool ExchangeSweep::plan_points(std::vector<PointPlan>& points, double& seconds,
         for (const auto bytes : sizes_) {
             PointPlan point;
             point.bytes = bytes;
-            // Of a file only its name: where it lies says nothing to others.
-            point.pattern = pattern.substr(pattern.rfind('/') + 1);
+            // Of a file only its name, as rows have it: where it lies says nothing to others.
+            point.pattern = tool::utf8_text(pattern.substr(pattern.rfind('/') + 1));
             if (!apps::make_pattern(pattern, ranks(), bytes, point.matrix, why)) return false;
             const bool missing = std::any_of(columns_.begin(), columns_.end(), [&](const ColumnPlan& column) {
                 return seen.count({point.pattern, bytes, column.name}) == 0;
