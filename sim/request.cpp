@@ -23,10 +23,12 @@ int mistake(const std::string& sentence) {
     return exit_usage;
 }
 
+// Of "1K,,2K," four parts, two of them empty.
 std::vector<std::string> split(const std::string& list) {
     std::vector<std::string> parts;
     std::stringstream stream(list);
     for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+    if (list.ends_with(',')) parts.emplace_back();
     return parts;
 }
 
@@ -161,6 +163,8 @@ std::string read_lists(const Text& text, Request& request) {
         request.bytes.push_back(*size);
     }
     request.cells = split(text.cells);
+    if (std::count(request.cells.begin(), request.cells.end(), "") > 0)
+        return "--cells \"" + text.cells + "\": give numbers like 64 or 128x128x16, with commas between them";
     if (request.halo && request.ranks.empty()) {
         const std::vector<int> extents = parse_extents(request.grid.ranks);
         HaloGrid grid{extents, std::vector<int>(extents.size(), 1)};

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/lists.h"
 #include "common/number_within.h"
 
 namespace thalweg::apps {
@@ -39,6 +40,8 @@ CommandLine::~CommandLine() = default;
 
 CommandLine::Answer CommandLine::parse(int argc, char** argv) {
     read_in_decimal(*app_);
+    if (const std::string why = empty_element(*app_, argc, argv); !why.empty())
+        return {Answer::Kind::mistake, why};
     try {
         app_->parse(argc, argv);
         return {Answer::Kind::options, ""};

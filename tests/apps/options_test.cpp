@@ -40,5 +40,20 @@ TEST(options, numbers_that_begin_with_a_zero_are_decimal) {
     EXPECT_EQ(gradient.shift, 10.5);
 }
 
+// CLI11 would measure without it.
+TEST(options, a_list_has_no_empty_element) {
+    for (const char* list : {"64,,128", "64,", ",64", ",", ",,"}) {
+        SortOptions sort;
+        const auto apart = read(sort, {"--repeat", "2", "--pieces", list});
+        EXPECT_EQ(apart.kind, CommandLine::Answer::Kind::mistake) << list;
+        EXPECT_EQ(apart.text,
+                  "--pieces " + std::string(list) + " has an empty element: leave out the comma beside it");
+        EXPECT_EQ(read(sort, {"--keys=1K", std::string("--pieces=") + list}).text, apart.text);
+        EXPECT_EQ(read(sort, {"--pieces", "4", list}).text, apart.text);
+    }
+    SortOptions sort;
+    EXPECT_EQ(read(sort, {"--pieces", "64,128", "--json", "a,,b"}).kind, CommandLine::Answer::Kind::options);
+}
+
 }  // namespace
 }  // namespace thalweg::apps

@@ -53,6 +53,7 @@ TEST(Options, MistakesAreRefused) {
                                                {"--hosts", "2", "--ppn", "1,1,1"},
                                                {"--ppn", "0"},
                                                {"--ppn", "2,,1"},
+                                               {"--ppn", "2,1,"},
                                                {"--ppn", ""},
                                                {"--json="},
                                                {"--json", ""},

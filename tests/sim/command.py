@@ -54,6 +54,10 @@ refused("--sweep slow is not valid", "app", "cg", "--sweep", "slow", "--ranks", 
 refused("--rma is of alltoallv", "bcast", "--rma", "--ranks", "8", "--bytes", "8K")
 refused("--ranks 0 is not valid", "bcast", "--ranks", "0", "--bytes", "8")
 refused('--ranks "8,," is not valid: expected numbers of ranks from 1', "bcast", "--ranks", "8,,", "--bytes", "8")
+for some in ("8,", ",8", ",", "8,,16"):
+    refused(f'--ranks "{some}" is not valid: expected numbers of ranks', "bcast", "--ranks", some, "--bytes", "8")
+    refused(f'--bytes "{some}" is not valid: expected a number of bytes', "bcast", "--ranks", "8", "--bytes", some)
+    refused(f'--cells "{some}": give numbers like 64 or 128x128x16, with commas', "halo", "--ranks", "8", "--cells", some)
 refused("2000000 ranks need 17858 hosts of 112; the machine has 1496: ask for fewer ranks", "bcast", "--ranks", "8,2000000",
         "--bytes", "8")
 refused("there is no mapping blok; known: block, cyclic, permuted, ragged", "bcast", "--ranks", "8", "--bytes", "8",

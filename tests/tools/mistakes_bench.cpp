@@ -158,6 +158,25 @@ TEST_F(Starting, a_bench_measures_a_matrix_whose_name_is_no_utf_8) {
     EXPECT_EQ(config["points"][0]["matrix"], (std::vector<int>{0, 64, 64, 0}));
 }
 
+// What is left out of it without a word is missing in the rows of hours.
+TEST(mistakes, a_list_of_a_bench_has_no_empty_element) {
+    const std::pair<std::string, std::string> cases[] = {
+        {"bcast --bytes 1K,,2K", "--bytes 1K,,2K"},
+        {"bcast --bytes=1K,", "--bytes 1K,"},
+        {"allreduce --bytes 1K, 2K", "--bytes 1K,"},
+        {"alltoallv --sizes ,", "--sizes ,"},
+        {"alltoallv --columns native,", "--columns native,"},
+        {"alltoallv --pattern ,dense", "--pattern ,dense"},
+        {"halo --cells 8,,16", "--cells 8,,16"},
+        {"halo --styles native,", "--styles native,"},
+        {"ibcast --overlap --compute sleep,", "--compute sleep,"},
+        {"ibcast --overlap --agents ,off", "--agents ,off"},
+        {"apps --app amr,,", "--app amr,,"}};
+    for (const auto& [words, list] : cases)
+        refused(shell(tool(fmt::format("bench {} --hosts 0 2>&1", words))), 2,
+                "thalweg bench: " + list + " has an empty element: leave out the comma beside it\n");
+}
+
 TEST(mistakes, a_bench_of_no_ranks_is_refused) {
     for (const char* wrong : {"bcast --hosts -1", "bcast --ppn 0", "halo --rails 0", "alltoallv --ppn -2",
                               "iallgather --overlap --hosts 201", "apps --rate fast", "bcast --rate 0"})

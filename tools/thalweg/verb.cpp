@@ -9,6 +9,7 @@
 
 #include "base/standard_output.h"
 #include "base/text.h"
+#include "common/lists.h"
 #include "common/number_within.h"
 
 namespace thalweg::tool {
@@ -122,6 +123,8 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     const std::string verb = argv[0];
     app.name("thalweg " + verb);
     if (const std::string why = unknown_subcommand(app, argc, argv); !why.empty())
+        return usage_error(verb, why);
+    if (const std::string why = apps::empty_element(app, argc, argv); !why.empty())
         return usage_error(verb, why);
     apps::read_in_decimal(app);
     try {

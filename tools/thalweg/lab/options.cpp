@@ -39,7 +39,8 @@ std::vector<int> parse_ppn(const std::string& text) {
     std::stringstream parts(text);
     for (std::string part; std::getline(parts, part, ',');)
         counts.push_back(parse_count("--ppn", part, 1, max_ranks_per_host));
-    if (counts.empty()) fail("--ppn takes a number, or one per host as in 3,2,1");
+    if (counts.empty() || text.ends_with(','))
+        fail("--ppn takes a number, or one per host as in 3,2,1, not \"" + text + "\"");
     return counts;
 }
 
