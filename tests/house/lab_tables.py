@@ -4,6 +4,7 @@ the command that writes down what it was asked to do.
 
     lab_tables.py SOURCE_ROOT BUILD
 """
+import os
 import pathlib
 import re
 import shutil
@@ -152,6 +153,20 @@ with tempfile.TemporaryDirectory(prefix="tw") as folder:
     refused = subprocess.run([tree / "scripts/lab-tables", "touch", "anything"], capture_output=True, text=True,
                              cwd=tree)
     expect(refused.returncode == 2 and refused.stderr.startswith("lab-tables: there is no table touch; "), refused)
+    # What is missing, too much or misspelt would be measured for hours under a name that nobody looks at.
+    for words in ("bcast", "bcast mpich", "bcast mpich 4", "bcast mpich 4x", "bcast mpich 4x2 again", "onehost", "small mpich 1x2",
+                  "trimmed mpich 4x1", "trimmed mpich", "blocking mpich 4x1", "blocking mpich 4x1 table", "rails mpich 4x1 bcast",
+                  "overlap mpich 2x1 iallgather 50mbit twice", "alltoallv mpich", "alltoallv mpich 0x4", "halo mpich 4x2 pair",
+                  "halo mpich", "apps", "waiters now", "document all", "--list all"):
+        refused = subprocess.run([tree / "scripts/lab-tables", *words.split()], capture_output=True, text=True, cwd=tree)
+        expect(refused.returncode == 2 and refused.stderr.startswith(f'lab-tables: there is no table "{words}": ask for ')
+               and refused.stderr.count("\n") == 1, words, refused)
+    for words in ([""], ["bcast", "", "4x2"], ["halo", "mpich", "4x2", ""]):
+        refused = subprocess.run([tree / "scripts/lab-tables", *words], capture_output=True, text=True, cwd=tree)
+        expect(refused.returncode == 2 and refused.stderr.count("\n") == 1, words, refused)
+    missing = subprocess.run([tree / "scripts/lab-tables", "bcast", "mpich", "4x2"], capture_output=True, text=True, cwd=tree,
+                             env={**os.environ, "LAB_TABLES_THALWEG": "no/thalweg"})
+    expect(missing.returncode == 2 and missing.stderr.startswith("lab-tables: no/thalweg is not there: "), missing)
     expect(not (tree / "asked").exists() and not (tree / "anything").exists(), "a command was run for a table")
     tables = [line.split()[1:] for line in listed.splitlines() if line.startswith("table alltoallv ")]
     expect(len(tables) == len({tuple(table) for table in tables}), "listed twice:", tables)
