@@ -72,7 +72,8 @@ constexpr std::optional<std::uint64_t> parse_bytes(std::string_view text) {
     return *value << shift;
 }
 
-// A decimal number without sign or exponent: "2", "0.75".
+// A decimal number without sign or exponent: "2", "0.75". One with more digits than doubles have room for is
+// none.
 constexpr std::optional<double> parse_number(std::string_view text) {
     double value = 0, place = 1;
     bool digit_seen = false, point_seen = false;
@@ -87,7 +88,8 @@ constexpr std::optional<double> parse_number(std::string_view text) {
             return std::nullopt;
         }
     }
-    if (!digit_seen) return std::nullopt;
+    constexpr double most = std::numeric_limits<double>::max();
+    if (!digit_seen || value > most || place > most) return std::nullopt;
     return value / place;
 }
 
@@ -124,7 +126,8 @@ constexpr std::optional<double> parse_rate(std::string_view text) {
     if (!bits && !binary && unit != "B") return std::nullopt;
     double scale = bits ? 0.125 : 1;
     for (int i = 0; i < power; ++i) scale *= binary ? 1024 : 1000;
-    return *value * scale;
+    const double rate = *value * scale;
+    return rate > std::numeric_limits<double>::max() ? std::nullopt : std::optional(rate);
 }
 
 // The shortest exact form that parse_bytes reads back: 65536 -> "64K", 1000 -> "1000".

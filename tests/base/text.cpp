@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 
 namespace thalweg {
 namespace {
@@ -33,6 +34,18 @@ TEST(text, printed_bytes_read_back_exactly) {
         EXPECT_EQ(parse_bytes(bytes_text(value)), value) << bytes_text(value);
     EXPECT_EQ(bytes_text(65536), "64K");
     EXPECT_EQ(bytes_text(1536), "1536");
+}
+
+// Else they would be infinite, or no number at all, which no comparison refuses.
+TEST(text, numbers_of_more_digits_than_doubles_have_room_for_are_refused) {
+    const std::string nines(400, '9'), zeros(400, '0');
+    for (const std::string& text : {nines, "2." + zeros, nines + "." + nines}) {
+        EXPECT_FALSE(parse_number(text)) << text;
+        EXPECT_FALSE(parse_rate(text + "mbit")) << text;
+    }
+    EXPECT_FALSE(parse_rate(std::string(305, '9') + "TB/s"));
+    EXPECT_EQ(parse_number(zeros + "2.5"), 2.5);
+    EXPECT_EQ(parse_rate(zeros + "8mbit"), 1e6);
 }
 
 TEST(text, rates_count_bits_in_thousands_and_need_a_unit) {
