@@ -91,7 +91,7 @@ TEST(verbs, what_nobody_expected_ends_in_a_sentence) {
     const Result ended = shell(tool("bench table '" + file.string() + "' 2>&1 >/dev/null"));
     fs::remove(file);
     EXPECT_EQ(ended.status, 1);
-    EXPECT_EQ(ended.text.find("thalweg bench: cannot go on: "), 0u) << ended.text;
+    EXPECT_EQ(ended.text.find("thalweg bench: cannot go on: type must be "), 0u) << ended.text;
     EXPECT_NE(ended.text.find("report it as a fault of Thalweg"), std::string::npos) << ended.text;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "json_text.h"
 #include "thalweg/thalweg.h"
 #include "verb.h"
 
@@ -105,7 +106,7 @@ int main(int argc, char** argv) {
             stderr,
             "thalweg {}: cannot go on: {}; look for a damaged file among those that were named, and if there "
             "is none, report it as a fault of Thalweg\n",
-            verb, error.what());
+            verb, plain_words(error.what()));
         return exit_failure;
     }
 }

@@ -112,12 +112,6 @@ Row row_of(const nlohmann::json& line) {
     return row;
 }
 
-// Without the name of the parser's exception, "[json.exception.parse_error.101] ".
-static std::string plain(std::string_view text) {
-    const std::size_t end = text.starts_with("[json.") ? text.find("] ") : text.npos;
-    return std::string(end == text.npos ? text : text.substr(end + 2));
-}
-
 bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, std::string& why) {
     for (const auto& path : paths) {
         std::ifstream file(path);
@@ -138,8 +132,8 @@ bool read_rows(const std::vector<std::string>& paths, std::vector<Row>& rows, st
                     fmt::print(stderr, "bench: {} line {} was cut off, and is left out\n", path, number);
                     break;
                 }
-                why =
-                    path + " line " + std::to_string(number) + " is not a result row: " + plain(error.what());
+                why = path + " line " + std::to_string(number) +
+                      " is not a result row: " + tool::plain_words(error.what());
                 return false;
             }
         }
