@@ -358,15 +358,20 @@ def main():
     arguments = parser.parse_args()
     if pathlib.Path(arguments.out).suffix not in (".png", ".svg", ".pdf"):
         sys.exit(f"thalweg bench: --out {arguments.out} is no picture: its name ends in .png, .svg or .pdf")
-    pictures = [(reader(arguments.files), drawer) for reader, drawer in (
-        (read_halo, draw_halo), (read_exchange, draw_exchange), (read, draw), (read_overlap, draw_overlap))]
-    pictures = [(panels, drawer) for panels, drawer in pictures if panels]
-    if not pictures:
-        sys.exit("thalweg bench: the files hold no rows to draw")
-    if len(pictures) > 1:
-        sys.exit("thalweg bench: draw files of --overlap, of alltoallv, of halo and others apart")
-    panels, drawer = pictures[0]
-    drawer(panels, arguments.out)
+    try:
+        pictures = [(reader(arguments.files), drawer) for reader, drawer in (
+            (read_halo, draw_halo), (read_exchange, draw_exchange), (read, draw), (read_overlap, draw_overlap))]
+        pictures = [(panels, drawer) for panels, drawer in pictures if panels]
+        if not pictures:
+            sys.exit("thalweg bench: the files hold no rows to draw")
+        if len(pictures) > 1:
+            sys.exit("thalweg bench: draw files of --overlap, of alltoallv, of halo and others apart")
+        panels, drawer = pictures[0]
+        drawer(panels, arguments.out)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        sys.exit(f"thalweg bench: cannot draw this: {type(error).__name__}: {why}; look for a damaged row in the files, and if there "
+                 "is none, report it as a fault of Thalweg")
     print(f"plot: {arguments.out}")
 
 

@@ -106,6 +106,18 @@ def timeline(events, out):
     save(figure, out)
 
 
+def draw(found, steps, out, neither):
+    """Whatever of both it is; `neither`: the sentence where it is none of them."""
+    if steps and all(has(each, {"ph"}) for each in found) and all(has(each, STEP) for each in steps):
+        timeline(found, out)
+    elif all(has(each, ROW) and ("collective" in each or "app" in each) for each in found):
+        curves(found, out)
+    elif all(has(each, {"ranks"}) and "column" not in each for each in found):
+        sys.exit("sim/plot.py: these lines have no column and no seconds; --rma is a table without a picture")
+    else:
+        sys.exit(neither)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True)
@@ -126,14 +138,12 @@ def main():
     if not found:
         sys.exit("sim/plot.py: the file holds nothing to draw")
     steps = [each for each in found if has(each, {"ph"}) and each["ph"] == "X"]
-    if steps and all(has(each, {"ph"}) for each in found) and all(has(each, STEP) for each in steps):
-        timeline(found, out)
-    elif all(has(each, ROW) and ("collective" in each or "app" in each) for each in found):
-        curves(found, out)
-    elif all(has(each, {"ranks"}) and "column" not in each for each in found):
-        sys.exit("sim/plot.py: these lines have no column and no seconds; --rma is a table without a picture")
-    else:
-        sys.exit(neither)
+    try:
+        draw(found, steps, out, neither)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        sys.exit(f"sim/plot.py: cannot draw {arguments.file}: {type(error).__name__}: {why}; look for a damaged line in it, and if "
+                 "there is none, report it as a fault of Thalweg")
     print(f"plot: {arguments.out}")
 
 

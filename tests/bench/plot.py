@@ -98,6 +98,9 @@ with tempfile.TemporaryDirectory(prefix="tw") as name:
     empty, short = write(folder / "empty.jsonl", []), write(folder / "small.jsonl", [row("native", 8, [1e-6], phase="small")])
     for files, why in (([empty], f"no results in {empty}"), ([short], "the files hold no rows to draw"),
                        ([folder / "none.jsonl"], "none.jsonl does not exist"),
+                       ([write(folder / "context.jsonl", [{**rows[0], "context": 5}])], "look for a damaged row in the files"),
+                       ([write(folder / "ranks.jsonl", [{**rows[0], "context": {**rows[0]["context"], "settings": 5}}])],
+                        "look for a damaged row in the files"),
                        ([broadcasts, results / "halo-mpich-4x1.jsonl"], "draw files of")):
         out = folder / "nothing.png"
         ended = plot(out, *files)

@@ -2,6 +2,7 @@
 
     plot.py THALWEG_SIM SOURCE_ROOT
 """
+import json
 import pathlib
 import re
 import subprocess
@@ -69,6 +70,14 @@ with tempfile.TemporaryDirectory() as name:
         refused = plot(folder / "none.png", empty)
         if refused.returncode != 1 or refused.stderr.count("\n") != 1 or "sim/plot.py: " not in refused.stderr:
             sys.exit(f"FAILED: {other[:100]}: {refused}")
+    # Fields of the right names that hold something else.
+    whole = {"collective": "bcast", "machine": "dane", "ranks": 8, "bytes": 1024, "column": "auto", "seconds": 1e-6, "simulated": True,
+             "limit_seconds": 1e-7}
+    for damaged in ({"seconds": "x"}, {"bytes": [1]}, {"machine": {}}, {"seconds": None}):
+        empty.write_text(json.dumps({**whole, **damaged}) + "\n", encoding="utf-8")
+        refused = plot(folder / "none.png", empty)
+        if refused.returncode != 1 or refused.stderr.count("\n") != 1 or f"cannot draw {empty}: " not in refused.stderr:
+            sys.exit(f"FAILED: {damaged}: {refused}")
     curve.write_text(simulated("barrier", "--machine", "dane", "--ranks", "112", "--json"), encoding="utf-8")
     drawn(folder / "barrier.svg", curve, "ranks", "auto")
     for out, why in ((folder / "curve.jpeg", "its name ends in .png, .svg or .pdf"), (folder / "curve", "its name ends in .png"),
