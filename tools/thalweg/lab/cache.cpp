@@ -43,6 +43,7 @@ void store(const std::string& table, const std::string& key, nlohmann::json row)
     const int lock = open((cache_file() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (lock >= 0) flock(lock, LOCK_EX);
     auto json = load();
+    if (!json[table].is_object()) json[table] = nlohmann::json::object();
     json[table][key] = std::move(row);
     const std::string fresh = cache_file() + ".new";
     try {
@@ -54,6 +55,7 @@ void store(const std::string& table, const std::string& key, nlohmann::json row)
     if (lock >= 0) close(lock);
 }
 
+// Throws where the row, or a field of it that is read, is something else than was written here.
 bool find_row(const std::string& table, const std::string& key, long lifetime_s, nlohmann::json& row) {
     const auto json = load();
     if (!json.contains(table) || !json[table].contains(key)) return false;
@@ -89,7 +91,7 @@ nlohmann::json to_json(const Capacity& capacity) {
 
 Capacity machine_capacity(std::uint64_t burst_bytes, bool again, bool quiet) {
     const std::string key = machine_key() + ", " + std::to_string(burst_bytes) + " B";
-    const auto find = [&](Capacity& capacity) {
+    const auto read = [&](Capacity& capacity) {
         nlohmann::json row;
         if (!find_row("capacity", key, 0, row)) return false;
         capacity.foreign_load = row.value("foreign_load", 0.0);
@@ -100,6 +102,13 @@ Capacity machine_capacity(std::uint64_t burst_bytes, bool again, bool quiet) {
         capacity.samples = row.value("samples", std::vector<double>{});
         capacity.measured_at = row.value("measured_at", "");
         return capacity.bytes_per_s > 0;
+    };
+    const auto find = [&](Capacity& capacity) {
+        try {
+            return read(capacity);
+        } catch (const nlohmann::json::exception&) {
+            return false;  // measured anew
+        }
     };
     Capacity capacity;
     if (!again && find(capacity)) return capacity;
@@ -116,13 +125,19 @@ Capacity machine_capacity(std::uint64_t burst_bytes, bool again, bool quiet) {
 }
 
 bool cached_calibration(const Network& network, Calibration& calibration) {
-    nlohmann::json row;
-    if (!find_row("calibration", calibration_key(network), calibration_lifetime_s, row)) return false;
-    calibration.rate_bytes_per_s = row.value("rate_bytes_per_s", 0.0);
-    calibration.latency_s = row.value("latency_s", 0.0);
-    calibration.cpu_s_per_byte = row.value("cpu_s_per_byte", 0.0);
-    calibration.measured_at = row.value("measured_at", "");
-    return true;
+    try {
+        nlohmann::json row;
+        if (!find_row("calibration", calibration_key(network), calibration_lifetime_s, row)) return false;
+        Calibration read;
+        read.rate_bytes_per_s = row.value("rate_bytes_per_s", 0.0);
+        read.latency_s = row.value("latency_s", 0.0);
+        read.cpu_s_per_byte = row.value("cpu_s_per_byte", 0.0);
+        read.measured_at = row.value("measured_at", "");
+        calibration = read;
+        return true;
+    } catch (const nlohmann::json::exception&) {
+        return false;  // measured anew
+    }
 }
 
 void store_calibration(const Network& network, const Calibration& calibration) {
