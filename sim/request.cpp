@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "common/number_within.h"
 #include "common/patterns.h"
+#include "common/words.h"
 #include "sim/apps.h"
 #include "sim/request_checks.h"
 
@@ -249,6 +250,8 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     if (!first.empty() && first[0] != '-' && first != "halo" && first != "app" && !collective_named(first))
         return unknown(first);
     try {
+        if (const std::string option = apps::option_for_value(app, argc, argv); !option.empty())
+            throw CLI::ArgumentMismatch(option + " needs a value");
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
         fmt::print("{}", app.help());
@@ -256,7 +259,7 @@ std::optional<int> parse_request(int argc, char** argv, Request& request) {
     } catch (const CLI::ParseError& error) {
         if (first.starts_with('-') && std::count(argv + 1, argv + argc, std::string_view("plot")) > 0)
             return plot_is_first();
-        return mistake(std::string(error.what()) + "; see `thalweg sim --help`");
+        return mistake(apps::in_plain_words(error.what()) + "; see `thalweg sim --help`");
     }
     if (text.collective == "plot") return plot_is_first();
     std::string why = without_value(app);

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "common/lists.h"
 #include "common/number_within.h"
+#include "common/words.h"
 
 namespace thalweg::apps {
 
@@ -42,6 +42,8 @@ CommandLine::Answer CommandLine::parse(int argc, char** argv) {
     read_in_decimal(*app_);
     if (const std::string why = empty_element(*app_, argc, argv); !why.empty())
         return {Answer::Kind::mistake, why};
+    if (const std::string option = option_for_value(*app_, argc, argv); !option.empty())
+        return {Answer::Kind::mistake, option + " needs a value"};
     try {
         app_->parse(argc, argv);
         return {Answer::Kind::options, ""};

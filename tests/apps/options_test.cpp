@@ -55,5 +55,14 @@ TEST(options, a_list_has_no_empty_element) {
     EXPECT_EQ(read(sort, {"--pieces", "64,128", "--json", "a,,b"}).kind, CommandLine::Answer::Kind::options);
 }
 
+// Else it is a file's name, and what it asks for is not done.
+TEST(options, the_next_option_is_no_value) {
+    SortOptions sort;
+    const auto answer = read(sort, {"--json", "--repeat", "2"});
+    EXPECT_EQ(answer.kind, CommandLine::Answer::Kind::mistake);
+    EXPECT_EQ(answer.text, "--json needs a value");
+    EXPECT_EQ(read(sort, {"--damage", "--repeat", "2"}).kind, CommandLine::Answer::Kind::options);
+}
+
 }  // namespace
 }  // namespace thalweg::apps

@@ -289,6 +289,34 @@ TEST(mistakes, numbers_that_begin_with_a_zero_are_decimal) {
             "--per-host 160: a host of dane has 112 cores");
 }
 
+// Else a file of that name is written, what the next option asks for is not done, and the program is started.
+TEST_F(Starting, the_next_option_is_no_value) {
+    const std::pair<std::string, std::string> cases[] = {
+        {"run --report --dry-run /bin/echo started", "thalweg run: --report needs a value; see"},
+        {"run --report -- /bin/echo started", "thalweg run: --report needs a value; see"},
+        {"bench bcast --out --force --hosts 0", "thalweg bench: --out needs a value; see"},
+        {"bench document --out --about rows.jsonl", "thalweg bench: --out needs a value; see"},
+        {"explain bcast --bytes --topology node:4", "thalweg explain: --bytes needs a value; see"},
+        {"explain halo --grid --cells=8 --ranks-per-host 2",
+         "thalweg explain halo: --grid needs a value; see"},
+        {"sim bcast --ranks --bytes 4", "thalweg sim: --ranks needs a value; see"},
+        {"sim bcast --ranks 4 --bytes 4 --algorithm chain --trace --json",
+         "thalweg sim: --trace needs a value; see"},
+        {"sim bcast --ranks 4 --bytes 4 --algorithm", "thalweg sim: --algorithm needs a value; see"},
+        {"lab run --json --force -- /bin/echo started", "--json needs a value"}};
+    const auto files = [this] { return std::distance(fs::directory_iterator(folder), {}); };
+    const auto before = files();
+    for (const auto& [words, sentence] : cases) {
+        SCOPED_TRACE(words);
+        refused(shell("cd '" + folder.string() + "' && " + tool(words + " 2>&1")), 2, sentence);
+        EXPECT_EQ(files(), before);
+    }
+    // A program's words are its own, and what is no option may be a value.
+    EXPECT_EQ(shell(tool("run /bin/echo --report --dry-run 2>/dev/null")).text, "--report --dry-run\n");
+    EXPECT_EQ(shell(tool("run --log error /bin/echo --log --bcast 2>/dev/null")).text, "--log --bcast\n");
+    refused(shell(tool("run --bcast --chain /bin/true 2>&1")), 2, "THALWEG_BCAST=--chain is not valid");
+}
+
 // Else it would be the value, and the program be started all the same.
 TEST(mistakes, what_separates_the_program_is_no_value_of_a_lab) {
     for (const char* option : {"--json", "--keep-env", "--mpi-root"})

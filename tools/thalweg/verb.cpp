@@ -9,8 +9,8 @@
 
 #include "base/standard_output.h"
 #include "base/text.h"
-#include "common/lists.h"
 #include "common/number_within.h"
+#include "common/words.h"
 
 namespace thalweg::tool {
 
@@ -105,18 +105,6 @@ std::string not_expected(const CLI::App& app, bool& advised) {
     return name + " is not an option" + (advised ? "; maybe " + std::string(nearest) + "?" : "");
 }
 
-// The same sentence in plain words, where it is about how many values an option has.
-std::string in_plain_words(const std::string& sentence) {
-    constexpr std::string_view lacking = ": 1 required ", repeated = ": At Most 1 required but received ";
-    if (const std::size_t at = sentence.find(repeated); at != std::string::npos)
-        return sentence.substr(0, at) + " is given " + sentence.substr(at + repeated.size()) +
-               " times: give it once";
-    if (const std::size_t at = sentence.find(lacking);
-        at != std::string::npos && sentence.ends_with(" missing"))
-        return sentence.substr(0, at) + " needs a value";
-    return sentence;
-}
-
 }  // namespace
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
@@ -128,6 +116,8 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
         return usage_error(verb, why);
     apps::read_in_decimal(app);
     try {
+        if (const std::string option = apps::option_for_value(app, argc, argv); !option.empty())
+            throw CLI::ArgumentMismatch(option + " needs a value");
         app.parse(reversed_words(app, argc, argv));
         // Of what starts a program they are settings: an empty one is as good as unset.
         const std::string name = app.get_prefix_command() ? std::string() : without_value(app);
@@ -142,7 +132,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
         bool advised = false;
         std::string sentence = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr
                                    ? not_expected(app, advised)
-                                   : in_plain_words(error.what());
+                                   : apps::in_plain_words(error.what());
         if (advised) return usage_error(verb, sentence);
         // "A subcommand is required", but not "PROGRAM is missing" nor "--bytes".
         if (sentence.size() > 1 && !std::isupper(static_cast<unsigned char>(sentence[1])))

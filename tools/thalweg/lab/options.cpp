@@ -142,7 +142,7 @@ Options parse_run_options(const Args& args) {
         bool took_value = false;
         const auto value = [&]() -> std::string {
             took_value = true;
-            if (!has_inline && (at + 1 >= args.size() || args[at + 1] == "--"))
+            if (!has_inline && (at + 1 >= args.size() || args[at + 1].starts_with("--")))
                 fail(option + " needs a value");
             const std::string given = has_inline ? inline_value : args[++at];
             if (given.empty()) fail(option + " has no value: give it one, or leave it out");
