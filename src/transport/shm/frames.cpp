@@ -121,8 +121,9 @@ bool ShmPort::Impl::listen() {
                 continue;
             }
             Peer* const peer = sender_of(ring);
-            // One that has not been met yet is looked at again.
-            const bool more = peer == nullptr || drain(*peer, frames_at_a_time);
+            // One that has not been met yet is looked at again when somebody is: nobody stays awake for it.
+            if (peer == nullptr) unmet_[word] |= std::uint64_t{1} << ring % 64;
+            const bool more = peer != nullptr && drain(*peer, frames_at_a_time);
             moved |= peer != nullptr;
             if (!more) unread_[word] &= ~(std::uint64_t{1} << ring % 64);
         }

@@ -86,6 +86,7 @@ Status ShmPort::Impl::start(std::string& why) {
     address_ = segment_.address();
     by_ring_.resize(options_.peers);
     unread_.resize((options_.peers + 63) / 64);
+    unmet_.resize(unread_.size());
     if (segment_.arena_bytes() != 0) free_.emplace(0, segment_.arena_bytes());
     descriptor_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
     bell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -141,10 +142,24 @@ Status ShmPort::Impl::meet(std::uint32_t process, std::span<const std::byte> byt
     const Poster lock(*this);
     peers_.insert(met.extract(process));
     by_process_.add(process, peer);
+    hear_unmet();
     return Status::ok;
 } catch (const std::bad_alloc&) {
     why = "no memory";
     return Status::out_of_memory;
+}
+
+// What the peer wrote before it was met. Nothing of that is missed: listen() takes a bit out of the segment,
+// and puts the ring aside if nobody knows its sender, with the lock held, as it is here. So a ring was put
+// aside before, and who sleeps is woken for it; or its bit is taken out after this, when the sender is known.
+// What is written to a ring that is aside sets its bit again, and rings, as ever.
+void ShmPort::Impl::hear_unmet() {
+    bool any = false;
+    for (std::size_t word = 0; word < unread_.size(); ++word) {
+        any |= unmet_[word] != 0;
+        unread_[word] |= std::exchange(unmet_[word], 0);
+    }
+    if (any) stir();
 }
 
 bool ShmPort::Impl::knows(std::uint32_t process) {

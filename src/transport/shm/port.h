@@ -270,6 +270,8 @@ class ShmPort::Impl {
     bool listen();
     bool drain(shm::Peer& peer, std::uint32_t most);
     shm::Peer* sender_of(std::uint32_t ring);
+    // Rings of senders that were not known are listened to again.
+    void hear_unmet();
     bool take(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     bool take_message(shm::Peer& peer, const shm::Frame& frame, const std::byte* payload);
     void take_recall(shm::Peer& peer, const shm::Frame& frame);
@@ -342,6 +344,7 @@ class ShmPort::Impl {
     shm::PeerTable by_process_;          // all of them
     std::vector<shm::Peer*> by_ring_;    // of our segment: who writes there, where it is known
     std::vector<std::uint64_t> unread_;  // bits of rings that may have more
+    std::vector<std::uint64_t> unmet_;   // and of those whose senders are not known yet
     std::unordered_map<std::uint64_t, shm::Channel*> channels_;
     shm::Requests requests_;
     shm::Matches posted_, early_;
