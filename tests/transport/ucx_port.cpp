@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "transport/ucx/port.h"
 #include "transport/ucx/ucx.h"
+#include "ucx_two_ports.h"
 
 namespace thalweg {
 namespace {
@@ -170,7 +171,7 @@ TEST(ucx_port, meets_processes_by_and_by) {
     EXPECT_EQ(received, sent);
     here.reset();
     there.reset();
-    other.reset();
+    close_together(port, other);
 }
 
 // A job's environment may leave libucp with nothing that leads anywhere; it starts all the same.

@@ -7,12 +7,23 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "transport/ucx/library.h"
 #include "transport/ucx/ucx.h"
 
 namespace thalweg {
+
+// Ends two ports as ranks end theirs, at the same time. What closes flushes its endpoints, and over TCP
+// libucp asks the other end for word that it has read all that was sent since the last flush: the proof that
+// the last bytes are there, which a socket that is closed with something unread takes back. Only polls give
+// that word, and a port whose peer does not poll waits for its whole limit.
+inline void close_together(std::unique_ptr<UcxPort>& one, std::unique_ptr<UcxPort>& other) {
+    std::thread closes([&other] { other.reset(); });
+    one.reset();
+    closes.join();
+}
 
 class OpenUcxPorts : public testing::Test {
   protected:
@@ -27,6 +38,8 @@ class OpenUcxPorts : public testing::Test {
             offsets_.push_back(addresses_.size());
         }
     }
+    // Pre: no channel is left.
+    void TearDown() override { close_together(ports[0], ports[1]); }
     // The port knows both processes.
     void introduce(UcxPort& port) { ASSERT_EQ(port.learn({addresses_, offsets_}, why), Status::ok) << why; }
     // Of both processes, at the end of this one; `counter` tells groups apart.

@@ -282,9 +282,12 @@ bool UcxPort::Impl::has_left(std::uint64_t sent) {
     return true;
 }
 
-// Delivers what was sent. Where a channel was given up with requests in flight, nothing is waited for,
-// because their peers may never answer; and libucp, which asserts that a worker has no unfinished business
-// when it is destroyed, keeps one that has.
+// Delivers what was sent: the flush of an endpoint over TCP ends when the peer's libucp has said that it has
+// read all, for which the peer has to poll. Before that nothing may be closed: a socket that is closed while
+// something of the peer's lies in it unread loses what the peer has not got yet. Ranks that end close at the
+// same time, and so answer one another. Where a channel was given up with requests in flight, nothing is
+// waited for, because their peers may never answer; and libucp, which asserts that a worker has no unfinished
+// business when it is destroyed, keeps one that has.
 bool UcxPort::Impl::close_endpoints() {
     const auto in_flight = [this] {
         return std::any_of(orphans_.begin(), orphans_.end(),
