@@ -2,7 +2,6 @@
 // Fortran to the one form of entry.h.
 #include <mpi.h>
 
-#include <new>
 #include <vector>
 
 #include "interpose/arguments.h"
@@ -28,17 +27,16 @@ bool convert(const int* types, MPI_Comm comm, std::vector<MPI_Datatype>& handles
 // Calls `use` with Fortran's types of both sides as handles. 0: the native library has the call.
 template <typename Use>
 int with_types(void* sendbuf, const int* sendtypes, const int* recvtypes, int comm, bool blocking, int* error,
-               void* frame, Use use) try {
-    std::vector<MPI_Datatype> sent, received;
+               void* frame, Use use) {
     const MPI_Comm handle = comm_of(comm);
     if (const int may = may_take(blocking, handle, error, frame); may <= 0) return may < 0;
-    const void* const send = buffer_of(sendbuf);
-    if (!convert(recvtypes, handle, received)) return 0;
-    if (send != MPI_IN_PLACE && !convert(sendtypes, handle, sent)) return 0;
-    return use(send, sent.data(), received.data());
-} catch (const std::bad_alloc&) {
-    *error = MPI_ERR_NO_MEM;
-    return 1;
+    return with_memory(handle, error, [&] {
+        std::vector<MPI_Datatype> sent, received;
+        const void* const send = buffer_of(sendbuf);
+        if (!convert(recvtypes, handle, received)) return 0;
+        if (send != MPI_IN_PLACE && !convert(sendtypes, handle, sent)) return 0;
+        return use(send, sent.data(), received.data());
+    });
 }
 
 int offer_alltoallw(ThalwegOperation operation, void* sendbuf, const int* sendcounts, const int* sdispls,

@@ -2,7 +2,6 @@
 // the one form of entry.h.
 #include <mpi.h>
 
-#include <new>
 #include <vector>
 
 #include "interpose/arguments.h"
@@ -31,22 +30,21 @@ std::vector<MPI_Datatype> converted(const int* types, int count) {
 // A blocking call where `trial` is not null.
 int offer_alltoallw(ThalwegOperation operation, void* send, Arguments sent, const int* send_types,
                     void* receive, Arguments received, const int* receive_types, int comm, int* request,
-                    int* error, void** trial, void* frame) try {
+                    int* error, void** trial, void* frame) {
     const MPI_Comm handle = comm_of(comm);
-    int sources = 0, destinations = 0;
     if (const int may = may_take(trial != nullptr, handle, error, frame); may <= 0) return may < 0;
-    if (!thalweg_entry_neighbours(handle, &sources, &destinations)) return 0;
-    const std::vector<MPI_Datatype> out = converted(send_types, destinations);
-    const std::vector<MPI_Datatype> in = converted(receive_types, sources);
-    sent.types = out.data();
-    received.types = in.data();
-    const ThalwegCall call =
-        letters(operation, buffer_of(send), sent, buffer_of(receive), received, handle, false);
-    return trial != nullptr ? exchange_fortran(call, error, trial, frame)
-                            : offer_fortran(call, request, error, frame);
-} catch (const std::bad_alloc&) {
-    *error = MPI_ERR_NO_MEM;
-    return 1;
+    return with_memory(handle, error, [&] {
+        int sources = 0, destinations = 0;
+        if (!thalweg_entry_neighbours(handle, &sources, &destinations)) return 0;
+        const std::vector<MPI_Datatype> out = converted(send_types, destinations);
+        const std::vector<MPI_Datatype> in = converted(receive_types, sources);
+        sent.types = out.data();
+        received.types = in.data();
+        const ThalwegCall call =
+            letters(operation, buffer_of(send), sent, buffer_of(receive), received, handle, false);
+        return trial != nullptr ? exchange_fortran(call, error, trial, frame)
+                                : offer_fortran(call, request, error, frame);
+    });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <new>
 
 #include "api/entry.h"
 #include "interpose/inside.h"
@@ -57,6 +58,20 @@ inline void* buffer_of(void* buffer) {
 inline MPI_Datatype type_of(int type) { return host()->datatype_of_fortran(type); }
 inline MPI_Op op_of(int operation) { return host()->op_of_fortran(operation); }
 inline MPI_Comm comm_of(int comm) { return host()->comm_of_fortran(comm); }
+
+// What `use` returns, of a call that needs memory of its own before it can be offered. Where there is none
+// the others may be in the call already: the communicator's error handler hears of it. Behind the handler of
+// the exception, because one of the program's that jumps would leave behind what was caught.
+template <typename Use>
+int with_memory(MPI_Comm comm, int* error, Use use) {
+    try {
+        return use();
+    } catch (const std::bad_alloc&) {
+    }
+    *error = MPI_ERR_NO_MEM;
+    call_error_handler(comm, *error);
+    return 1;
+}
 
 inline bool asked() { return taking.load(std::memory_order_acquire); }
 // What an earlier call has left behind by a longjmp is over.

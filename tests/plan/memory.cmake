@@ -14,6 +14,9 @@ run(refused_thread 3 mpi "${chain};THALWEG_TRANSPORT=mpi" refused_thread)
 run(no_memory_large 5 ${yielding} "${hooked};THALWEG_BCAST=linear" no_memory large)
 run(no_memory_staged 2 mpi "${hooked};THALWEG_ALLGATHER=ring" no_memory staged)
 run(no_memory_plans 3 ${yielding} "${with_persistent};${hooked};${ucx};THALWEG_ALLTOALLV=spread" no_memory plans)
+if(name MATCHES "^(mpich4|impi|openmpi4)$")  # the libraries with Fortran
+  run(no_memory_types 3 mpi "${hooked};${ucx};THALWEG_ALLTOALLV=spread" no_memory_types)
+endif()
 run(kept 2 mpi "${chain};THALWEG_PLAN_MEMORY=4M" kept 0 20)
 run(kept_reductions 2 mpi
     "${chain};THALWEG_PLAN_MEMORY=4M;THALWEG_SETUP=early;THALWEG_ALLREDUCE=recursive_doubling" kept 0 64 reductions)
