@@ -147,8 +147,11 @@ std::unique_ptr<RmaAlltoallv> RmaAlltoallv::make(const Host& mpi, MPI_Comm comm,
     // Opening may be collective.
     std::uint64_t mine = error != MPI_SUCCESS, any = 0;
     const int agreed = mpi.Allreduce(&mine, &any, 1, mpi.uint64, mpi.bor, comm);
+    if (agreed != MPI_SUCCESS) {
+        pool.fall_out_of_step();
+        error = agreed;
+    }
     if (error == MPI_SUCCESS && any != 0) error = MPI_ERR_OTHER;
-    if (error == MPI_SUCCESS) error = agreed;
     if (error != MPI_SUCCESS) return nullptr;
     error = plan->epoch_->open();
     if (error != MPI_SUCCESS) return nullptr;

@@ -47,7 +47,8 @@ class RmaAlltoallv {
     // Collective over the pool's communicator, in the same order with its other operations on all ranks. The
     // arrays are read here only; the buffers must stay. Null, on all ranks alike, where some rank has no
     // window or no memory, or the pool is full: `error` is this rank's, MPI_ERR_OTHER where it is another's.
-    // Null on this rank alone: MPI failed in the first epoch's preparation.
+    // Null on this rank alone: MPI failed in the first epoch's preparation, or as the ranks agreed, and the
+    // pool is out of step here.
     static std::unique_ptr<RmaAlltoallv> make(const Host& mpi, MPI_Comm comm, WindowPool& pool,
                                               const ByteBlocks& blocks, const RmaOptions& options,
                                               int& error);

@@ -13,6 +13,7 @@
 #include "plan/plan_request.h"
 #include "plan/quiet_errors.h"
 #include "plan/requests.h"
+#include "plan/reserve.h"
 #include "plan/session_communicators.h"
 #include "plan/set_up.h"
 #include "schedule/builder.h"
@@ -206,6 +207,15 @@ bool add_part(Ongoing& ongoing, const World& world, std::unique_ptr<WindowTransp
     return false;
 }
 
+// Null where the ranks have none of it, or this one could not prepare it. Throws AgreementFailed.
+std::unique_ptr<RmaAlltoallv> make_exchange(WindowGround& ground, const ByteBlocks& blocks,
+                                            const RmaOptions& options, int& error) {
+    std::unique_ptr<RmaAlltoallv> made =
+        RmaAlltoallv::make(*host(), ground.comm(), ground.pool(), blocks, options, error);
+    if (made == nullptr && ground.pool().out_of_step()) throw AgreementFailed{error};
+    return made;
+}
+
 bool anywhere(MPI_Comm comm, bool trouble) {
     std::uint64_t any[1] = {trouble};
     agree_on(comm, host()->max, any);
@@ -263,10 +273,9 @@ bool agent_carries(MPI_Comm comm, const std::shared_ptr<WindowGround>& ground, c
     }
     if (anywhere(comm, trial == nullptr)) return false;
     int error = MPI_SUCCESS;
-    std::unique_ptr<RmaAlltoallv> plan = RmaAlltoallv::make(
-        *host(), ground->comm(), ground->pool(),
-        {&trial->given, &trial->got, trial->send_bytes, trial->receive_bytes, trial->at, trial->at}, options,
-        error);
+    std::unique_ptr<RmaAlltoallv> plan = make_exchange(
+        *ground, {&trial->given, &trial->got, trial->send_bytes, trial->receive_bytes, trial->at, trial->at},
+        options, error);
     if (plan != nullptr) try {
             auto transport =
                 std::make_unique<WindowTransport>(ground, std::move(plan), options.way, rank, size, true);
@@ -335,11 +344,12 @@ std::unique_ptr<Ongoing> make_window_plan(const CollectiveCall& call, const Call
     options.near = tables->near;
     int error = MPI_SUCCESS;
     std::unique_ptr<RmaAlltoallv> plan =
-        RmaAlltoallv::make(mpi, ground->comm(), ground->pool(),
-                           {ongoing->input().data(), ongoing->buffer().data(), tables->send_bytes,
-                            tables->receive_bytes, tables->send_at, tables->receive_at},
-                           options, error);
-    bool ready = plan != nullptr;
+        make_exchange(*ground,
+                      {ongoing->input().data(), ongoing->buffer().data(), tables->send_bytes,
+                       tables->receive_bytes, tables->send_at, tables->receive_at},
+                      options, error);
+    // What comes behind is small.
+    bool ready = plan != nullptr && reserve_has_room();
     if (ready) {
         std::unique_ptr<WindowTransport> transport(
             new (std::nothrow) WindowTransport(ground, std::move(plan), options.way, communicator.rank(),

@@ -29,13 +29,17 @@ class WindowPool {
     // the base and size may differ. Frees what all ranks have given back. Returns its place, the same on all
     // ranks; -1 on all of them: `capacity` windows are in use; -2 on all of them: some rank was not `ready`,
     // or MPI failed, with `error` here. Where MPI made the window on some ranks only it can never be freed,
-    // and the pool gives no more.
+    // and the pool gives no more. -2 on this rank alone, which is out_of_step() then.
     int take(void* base, MPI_Aint bytes, bool ready, int& error);
     MPI_Win window(int place) const { return windows_[place]; }
     // Local, and by any thread, while another may take or drain. Pre: no epoch of ours is open on it.
     void give_back(int place) { returned_.fetch_or(bit(place), std::memory_order_acq_rel); }
     // Frees what all ranks have given back. Collective. Returns an MPI error code.
     int drain();
+    // MPI failed on this rank in a call by which the ranks agree: the others may have gone on, and nobody can
+    // tell them.
+    bool out_of_step() const { return out_of_step_; }
+    void fall_out_of_step() { out_of_step_ = true; }
     // Windows alive. Equal on all ranks.
     int alive() const;
 
@@ -48,6 +52,7 @@ class WindowPool {
     std::uint64_t alive_ = 0;                 // equal on all ranks
     std::atomic<std::uint64_t> returned_{0};  // of those, by this rank
     bool unusable_ = false;                   // equal on all ranks
+    bool out_of_step_ = false;
 };
 
 }  // namespace thalweg

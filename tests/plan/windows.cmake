@@ -51,6 +51,17 @@ foreach(way fence get)
   run_windows(rma_${way} ${way}_refused 2 ${inside}
               "${with_persistent}:$<TARGET_FILE:plan_faults_${name}>;THALWEG_TEST_FAULT=Win_create" conforms)
 endforeach()
+# Calls of the library fail on one rank alone while a plan is made: nobody has a window then.
+foreach(way fence lock)
+  run(windows_alone_${way} 3 ${windows} "${faults};THALWEG_ALLTOALLV=rma_${way}" windows_alone)
+endforeach()
+run(windows_alone_get 3 ${windows} "${faults};THALWEG_ALLTOALLV=rma_get;${ucx};THALWEG_TEST_LEVEL=single" windows_alone)
+# Where that is the agreement on them, the job ends with the error.
+foreach(call 3 4 5)
+  run(windows_disagree_${call} 3 ${windows} "${faults};THALWEG_ALLTOALLV=rma_fence" windows_alone ${call})
+  set_tests_properties(plan.${name}.windows_disagree_${call}.3
+                       PROPERTIES TIMEOUT 60 PASS_REGULAR_EXPRESSION "MPI failed on this rank alone")
+endforeach()
 # What two threads have made at once, MPI_Finalize closes in one order on all ranks.
 foreach(way fence get)
   run(windows_crosswise_${way} 2 ${inside} "${faults};THALWEG_ALLTOALLV=rma_${way}" windows_crosswise)

@@ -29,7 +29,9 @@ int LockEpoch::open() {
 // program still reads or fills that buffer.
 int LockEpoch::guard() {
     const int error = mpi_.Win_lock(MPI_LOCK_EXCLUSIVE, rank_, 0, plan_.window);
-    return error == MPI_SUCCESS ? mpi_.Barrier(plan_.comm) : error;
+    // The others wait for whoever could not.
+    const int met = mpi_.Barrier(plan_.comm);
+    return error != MPI_SUCCESS ? error : met;
 }
 
 int LockEpoch::close() { return mpi_.Win_unlock(rank_, plan_.window); }

@@ -1,8 +1,8 @@
 /* Between Thalweg and the MPI library: one call fails on one rank, which has taken part in it.
  *
  *   THALWEG_TEST_FAULT=Allreduce:3:1    the third MPI_Allreduce that Thalweg itself makes on rank 1; or
- * (with or without a request), Allgather, Allgatherv, Bcast, Comm_create, Comm_group; or Comm_split: the
- * program's own
+ * (with or without a request), Allgather, Allgatherv, Alltoall, Bcast, Comm_create, Comm_group, Win_create,
+ * Win_free; Win_lock, which locks nothing then; or Comm_split: the program's own
  * THALWEG_TEST_FAULT=Isend:9:0         or Irecv or Recv_init, which begin nothing then, or Testsome; also
  * THALWEG_TEST_FAULT=Isend:9:0:lost    it succeeds, and nothing arrives
  * THALWEG_TEST_FAULT=Isend:9:0:12      it is made, 12 s late
@@ -22,6 +22,7 @@ enum {
     Allreduce,
     Allgather,
     Allgatherv,
+    Alltoall,
     Bcast,
     Comm_create,
     Comm_group,
@@ -30,15 +31,21 @@ enum {
     Irecv,
     Recv_init,
     Testsome,
+    Win_create,
+    Win_free,
+    Win_lock,
     functions
 };
-static const char* const names[functions] = {"Allreduce",   "Allgather",  "Allgatherv", "Bcast",
-                                             "Comm_create", "Comm_group", "Comm_split", "Isend",
-                                             "Irecv",       "Recv_init",  "Testsome"};
+static const char* const names[functions] = {"Allreduce",  "Allgather",   "Allgatherv", "Alltoall",
+                                             "Bcast",      "Comm_create", "Comm_group", "Comm_split",
+                                             "Isend",      "Irecv",       "Recv_init",  "Testsome",
+                                             "Win_create", "Win_free",    "Win_lock"};
 static int calls[functions], made;
 
 /* How many calls have failed here: for a program that sets the variable itself. */
 int thalweg_test_faults(void) { return made; }
+/* The next call of each is the first one. */
+void thalweg_test_count_anew(void) { memset(calls, 0, sizeof calls); }
 
 static void* next_of(const char* name) {
     void* const address = dlsym(RTLD_NEXT, name);
@@ -116,9 +123,18 @@ int PMPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
     const char* const wish = getenv("THALWEG_TEST_FAULT");
     int (*next)(void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win*);
     *(void**)&next = next_of("PMPI_Win_create");
-    if (wish == NULL || strcmp(wish, "Win_create") != 0) return next(base, bytes, unit, info, comm, window);
-    *window = MPI_WIN_NULL;
-    return MPI_ERR_OTHER;
+    if (wish != NULL && strcmp(wish, "Win_create") == 0) {
+        *window = MPI_WIN_NULL;
+        return MPI_ERR_OTHER;
+    }
+    const int failing = fails(Win_create, CALLER);
+    const int code = next(base, bytes, unit, info, comm, window);
+    return failing ? MPI_ERR_OTHER : code;
+}
+int PMPI_Win_lock(int type, int rank, int assertion, MPI_Win window) {
+    int (*next)(int, int, int, MPI_Win);
+    *(void**)&next = next_of("PMPI_Win_lock");
+    return fails(Win_lock, CALLER) ? MPI_ERR_OTHER : next(type, rank, assertion, window);
 }
 /* THALWEG_TEST_FAULT=Ialltoall: by a class that nothing of Thalweg's has. */
 static MPI_Comm exchanged_on, failed_on;
@@ -212,6 +228,11 @@ FAULTY(PMPI_Allgatherv, Allgatherv,
        (const void* send, int sent, MPI_Datatype send_type, void* receive, const int* counts,
         const int* places, MPI_Datatype receive_type, MPI_Comm comm),
        (send, sent, send_type, receive, counts, places, receive_type, comm))
+FAULTY(PMPI_Alltoall, Alltoall,
+       (const void* send, int sent, MPI_Datatype send_type, void* receive, int received,
+        MPI_Datatype receive_type, MPI_Comm comm),
+       (send, sent, send_type, receive, received, receive_type, comm))
+FAULTY(PMPI_Win_free, Win_free, (MPI_Win * window), (window))
 FAULTY(PMPI_Bcast, Bcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),
        (buffer, count, type, root, comm))
 
