@@ -362,9 +362,13 @@ std::unique_ptr<Ongoing> make_native_plan(const CollectiveCall& call, int& error
             } catch (const std::bad_alloc&) {
             }
         NativeGround none;  // a rank that cannot still answers the others
+        std::shared_ptr<NativeGround> instead;
         std::size_t slot = 0;
         if (asked && !wrong &&
-            (ground != nullptr ? *ground : none).take(call.comm, ongoing != nullptr, slot)) {
+            (ground != nullptr ? *ground : none)
+                .take(call.comm, communicator != nullptr && communicator->rank() == 0, ongoing != nullptr,
+                      slot, instead)) {
+            if (instead != nullptr) ground = std::move(instead);
             communicator->self_driven.native_plans = ground;
             transport->found(ground, slot);
             ongoing->options().record = communicator->shared_record();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plan/collective_call.h"
+#include "plan/left_behind.h"
 #include "plan/ongoing.h"
 
 namespace thalweg {
@@ -25,28 +26,37 @@ class NativeGround {
     NativeGround(const NativeGround&) = delete;
     NativeGround& operator=(const NativeGround&) = delete;
 
-    // Collective over `comm`, where all ranks call it with their own `good`. False, on all ranks alike: one
-    // is not good, or MPI refused. Throws AgreementFailed.
-    bool take(MPI_Comm comm, bool good, std::size_t& slot);
+    // Collective over `comm`, whose rank 0 `leads`, where all ranks call it with their own `good`. False, on
+    // all ranks alike: one is not good, or MPI refused. Where this one is new and the ranks have one that an
+    // earlier communicator left behind, the slot is of that: `instead`. Throws AgreementFailed.
+    bool take(MPI_Comm comm, bool leads, bool good, std::size_t& slot,
+              std::shared_ptr<NativeGround>& instead);
     MPI_Comm comm(std::size_t slot);
     // Any thread. Not after a failure: nobody knows what is still on its way there.
     void give_back(std::size_t slot);
-    // Collective, while the program frees `comm`: frees those that no rank uses. Others are MPI_Finalize's,
-    // and all of them where the ranks cannot agree.
-    void close(MPI_Comm comm);
+    // Collective, while the program frees `comm`: frees those that no rank uses. False: some rank uses
+    // others. True, too, where the ranks cannot agree; then all of them are MPI_Finalize's.
+    bool close(MPI_Comm comm, bool leads, const World& world);
+
+    // What LeftBehind asks for, once close() has said false.
+    const GroundOrder& order() const { return order_; }
+    MPI_Comm comm();
+    static bool may_be_taken_over() { return true; }  // its slots tell who uses them
 
   private:
     struct Slot {
         MPI_Comm comm;
         bool used;
+        bool freed = false;  // equal on all ranks
     };
     // So many times 64 can be told apart; further ones serve one plan.
     static constexpr std::size_t words = 16;
     // A bit where a slot is not free. Pre: the lock is held.
-    void tell_used(std::uint64_t (&bits)[words + 1]) const;
+    void tell_used(std::uint64_t* bits) const;
 
     std::mutex mutex_;
     std::vector<Slot> slots_;  // the same on all ranks, but for who uses them
+    GroundOrder order_;
 };
 
 // Whether the library has neither MPI_Alltoallv_init, say, nor MPIX_Alltoallv_init. Equal on all ranks.

@@ -37,9 +37,12 @@ void detach(MPI_Comm comm, Communicator& communicator) {
     Communicator::SelfDriven& self_driven = communicator.self_driven;
     want_no_meeting(self_driven);
     self_driven.state.reset();
-    if (self_driven.windows != nullptr) self_driven.windows->close();
+    if (self_driven.windows != nullptr && !self_driven.windows->close())
+        LeftBehind<WindowGround>::leave(self_driven.windows);
     self_driven.windows.reset();
-    if (self_driven.native_plans != nullptr) self_driven.native_plans->close(comm);
+    if (self_driven.native_plans != nullptr &&
+        !self_driven.native_plans->close(comm, communicator.rank() == 0, *World::get()))
+        LeftBehind<NativeGround>::leave(self_driven.native_plans);
     self_driven.native_plans.reset();
 }
 

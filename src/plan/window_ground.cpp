@@ -33,6 +33,7 @@ constinit std::atomic<std::uint64_t> led{0};
 }  // namespace
 
 std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm, bool leads, const World& world) {
+    if (std::shared_ptr<WindowGround> left = LeftBehind<WindowGround>::take_over(comm, leads)) return left;
     MPI_Comm own;
     bool made = false;
     {
@@ -62,12 +63,14 @@ std::shared_ptr<WindowGround> WindowGround::make(MPI_Comm comm, bool leads, cons
     return nullptr;
 }
 
-void WindowGround::close() {
-    if (closed_ || pool_.drain() != MPI_SUCCESS || pool_.alive() != 0) return;
+bool WindowGround::close() {
+    if (closed_) return true;
+    if (pool_.drain() != MPI_SUCCESS || pool_.alive() != 0) return false;
     host()->Comm_free(&comm_);
     closed_ = true;
     const std::lock_guard lock(grounds_mutex);
     std::erase_if(grounds(), [this](const auto& ground) { return ground.get() == this; });
+    return true;
 }
 
 void close_windows() {

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "plan/collective_call.h"
+#include "plan/left_behind.h"
 #include "plan/rma_alltoallv.h"
 #include "plan/window_pool.h"
 
@@ -26,7 +26,8 @@ class WindowTransport;
 // The private communicator and the windows of one communicator's plans. The plans hold it.
 class WindowGround {
   public:
-    // Collective over `comm`, whose rank 0 `leads`. Null, on all ranks alike: MPI refused, or a rank lacks
+    // Collective over `comm`, whose rank 0 `leads`: what an earlier communicator has left behind, if no
+    // window of it is in use any more, else a new one. Null, on all ranks alike: MPI refused, or a rank lacks
     // memory.
     static std::shared_ptr<WindowGround> make(MPI_Comm comm, bool leads, const World& world);
     // What close() and close_windows() did not free is MPI_Finalize's.
@@ -37,13 +38,12 @@ class WindowGround {
     MPI_Comm comm() const { return comm_; }
     WindowPool& pool() { return pool_; }
     // Collective, while the program frees its communicator: frees the windows that all ranks have given back,
-    // and the communicator where none is left. May be called again.
-    void close();
+    // and the communicator where none is left. False: there is one. May be called again.
+    bool close();
 
-    // Where it stands among all grounds of the world: the process of its rank 0, and how many that has led
-    // before. Equal on all ranks, and no two have the same.
-    using Order = std::pair<std::uint64_t, std::uint64_t>;
-    const Order& order() const { return order_; }
+    // Where it stands among all grounds of the world.
+    const GroundOrder& order() const { return order_; }
+    bool may_be_taken_over() const { return pool_.is_unused(); }
 
   private:
     friend class WindowTransport;
@@ -51,7 +51,7 @@ class WindowGround {
 
     MPI_Comm comm_;
     WindowPool pool_;
-    Order order_;
+    GroundOrder order_;
     bool closed_ = false;
     // Started epochs whose completion blocks, oldest first.
     std::mutex mutex_;

@@ -42,6 +42,10 @@ class WindowPool {
     void fall_out_of_step() { out_of_step_ = true; }
     // Windows alive. Equal on all ranks.
     int alive() const;
+    // This rank has given all back, and the pool may give more. Pre: no other thread takes or drains.
+    bool is_unused() const {
+        return (alive_ & ~returned_.load(std::memory_order_acquire)) == 0 && !unusable_ && !out_of_step_;
+    }
 
   private:
     static constexpr std::uint64_t bit(int place) { return std::uint64_t{1} << place; }

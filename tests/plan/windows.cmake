@@ -62,6 +62,9 @@ foreach(call 3 4 5)
   set_tests_properties(plan.${name}.windows_disagree_${call}.3
                        PROPERTIES TIMEOUT 60 PASS_REGULAR_EXPRESSION "MPI failed on this rank alone")
 endforeach()
+# Plans that outlive the communicators that they were made on.
+run(windows_left_fence 3 ${windows} "${faults};THALWEG_ALLTOALLV=rma_fence" windows_left)
+run(windows_left_get 3 ${windows} "${faults};THALWEG_ALLTOALLV=rma_get;${ucx};THALWEG_TEST_LEVEL=single" windows_left)
 # What two threads have made at once, MPI_Finalize closes in one order on all ranks.
 foreach(way fence get)
   run(windows_crosswise_${way} 2 ${inside} "${faults};THALWEG_ALLTOALLV=rma_${way}" windows_crosswise)

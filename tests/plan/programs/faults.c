@@ -44,6 +44,8 @@ static int calls[functions], made;
 
 /* How many calls have failed here: for a program that sets the variable itself. */
 int thalweg_test_faults(void) { return made; }
+/* Communicators that Thalweg has made, as long as the variable had any value. */
+int thalweg_test_communicators(void) { return calls[Comm_create]; }
 /* The next call of each is the first one. */
 void thalweg_test_count_anew(void) { memset(calls, 0, sizeof calls); }
 

@@ -2,8 +2,10 @@
  * names, it would not start without Thalweg. Every byte of every start is checked, the data differ each time.
  * "neighbours": those of a topology are there as well, "no_neighbours": an error says that they are not.
  * "fails": the plans themselves are an error. "wrong": calls of one rank are. "freed", behind faults.c: ranks
- * cannot agree while the program frees the communicator of its plans. */
+ * cannot agree while the program frees the communicator of its plans. "left", behind faults.c: each plan
+ * outlives the communicator that it was made on. */
 #include "check.h"
+#include "left_plans.h"
 #include "odd_exchange.h"
 
 enum { starts = 20, most = 300 };
@@ -363,6 +365,7 @@ int main(int argc, char** argv) {
     check_start(&argc, &argv, wanted_level());
     const char* const what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "freed") == 0) return freed(), check_end();
+    if (strcmp(what, "left") == 0) return left_plans(), check_end();
     if (strcmp(what, "wrong") == 0) return wrong(), check_end();
     if (strcmp(what, "fails") == 0) return fails(), check_end();
     MPI_Comm part;
