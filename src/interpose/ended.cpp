@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "api/entry.h"
 #include "interpose/runtime.h"
@@ -102,16 +102,18 @@ void* wanted_of_fortran(int* statuses) {
 
 extern "C" {
 
-// Those of Fortran are as large.
+// Those of Fortran are as large. By operator new, which has memory of last resort (plan/reserve.h): a request
+// that ended without a word would leave its ticket behind, to whoever is given the handle next.
 void* thalweg_lend_statuses(int count, void* statuses) {
     if (count <= looked_at_at_once || wanted_of_c(statuses) != nullptr) return nullptr;
-    return std::malloc(static_cast<std::size_t>(count) * sizeof(MPI_Status));
+    return operator new(static_cast<std::size_t>(count) * sizeof(MPI_Status), std::nothrow);
 }
 int* thalweg_lend_statuses_fortran(int count, int* statuses) {
     if (count <= looked_at_at_once || wanted_of_fortran(statuses) != nullptr) return nullptr;
-    return static_cast<int*>(std::malloc(static_cast<std::size_t>(count) * sizeof(MPI_Status)));
+    return static_cast<int*>(operator new(static_cast<std::size_t>(count) * sizeof(MPI_Status),
+                                          std::nothrow));
 }
-void thalweg_take_statuses_back(void* own) { std::free(own); }
+void thalweg_take_statuses_back(void* own) { operator delete(own); }
 
 int thalweg_after_one(int error, const int* flag, const void* request, ThalwegFailed* failed) {
     if (all_well(failed)) return error;
