@@ -5,25 +5,17 @@
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "engine/waiters/between_polls.h"
 #include "plan/attendance.h"
 #include "plan/plan_request.h"
 #include "plan/tickets.h"
-#include "transport/mpi/error_handler.h"
 #include "transport/mpi/host.h"
 
 namespace thalweg {
 namespace {
 
-// Freed by the program while they were active.
-std::vector<Ticket*>& freed() {
-    static auto* const gone = new std::vector<Ticket*>;
-    return *gone;
-}
-constinit std::atomic<std::uint32_t> freed_count{0};
 // Of those that are unattended, how many are active; and looks at them, under the lock.
 constinit std::atomic<std::uint32_t> unattended_count{0};
 constinit std::uint64_t looks = 0;
@@ -53,56 +45,6 @@ bool take(Ticket& ticket) {
            ticket.state.compare_exchange_strong(expected, TicketState::helping, std::memory_order_acquire);
 }
 void put_back(Ticket& ticket) { ticket.state.store(TicketState::active, std::memory_order_release); }
-
-// `from`: helping, by who has taken it; active, by another, which waits until it is taken by nobody or
-// finished. Pre: the operation is not pending. After the native request is complete the ticket may be gone,
-// unless it is persistent.
-void finish(Ticket& ticket, TicketState from = TicketState::active) {
-    std::uint64_t began_ns = 0;
-    TicketState found = from;
-    while (!ticket.state.compare_exchange_strong(found, TicketState::finishing, std::memory_order_acquire)) {
-        if (found != TicketState::helping && found != TicketState::finishing) return;
-        began_ns = pause_between(began_ns);
-        found = from;
-    }
-    if (ticket.unattended) unattended_count.fetch_sub(1, std::memory_order_relaxed);
-    const Host& mpi = *host();
-    ticket.error = ticket.ongoing->finish();
-    ticket.set_untold(ticket.error != MPI_SUCCESS);
-    if (ticket.persistent) {
-        const int tag = ticket.tag;
-        ticket.state.store(TicketState::finished, std::memory_order_release);
-        mpi.Send(nullptr, 0, mpi.byte, 0, tag, Attendance::self());
-        return;
-    }
-    std::unique_ptr<Ongoing> ongoing = std::move(ticket.ongoing);
-    ticket.owners.fetch_add(1, std::memory_order_relaxed);
-    ticket.state.store(TicketState::known, std::memory_order_release);
-    Ongoing::retire(std::move(ongoing));
-    mpi.Grequest_complete(ticket.request);
-    ticket.state.store(TicketState::finished, std::memory_order_release);
-    let_go(&ticket);
-}
-
-bool is_active(const Ticket& ticket) {
-    const TicketState state = ticket.state.load(std::memory_order_acquire);
-    return state == TicketState::active || state == TicketState::helping;
-}
-
-void finish_done_among_freed() {
-    if (freed_count.load(std::memory_order_relaxed) == 0) return;
-    std::vector<Ticket*> done;
-    {
-        const std::lock_guard lock(tickets_mutex);
-        const auto end = std::partition(freed().begin(), freed().end(), [](const Ticket* ticket) {
-            return !is_active(*ticket) || ticket->ongoing->pending();
-        });
-        done.assign(end, freed().end());
-        freed().erase(end, freed().end());
-        freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
-    }
-    for (Ticket* ticket : done) finish(*ticket);
-}
 
 // A poll for each that is unattended. One that is taken stays meanwhile: its owner, who alone may free it,
 // has to finish it before.
@@ -166,14 +108,6 @@ bool wait_for_one(Ticket& ticket, std::uint64_t until_ns, Ticket* next) {
     return ticket.ongoing->wait(until_ns, goes_on_with(ticket, next));
 }
 
-// Pre: nobody uses it any more. Not inside MPI.
-void destroy(Ticket* ticket) {
-    forget_ticket(*ticket);
-    ticket->ongoing->release();
-    give_tag_back(ticket->tag);
-    delete ticket;
-}
-
 // As enter_ticket(); what is left of one whose request is gone goes, too.
 void enter(Ticket* ticket) {
     Ticket* const left = enter_ticket(ticket);
@@ -181,6 +115,33 @@ void enter(Ticket* ticket) {
 }
 
 }  // namespace
+
+void finish(Ticket& ticket, TicketState from) {
+    std::uint64_t began_ns = 0;
+    TicketState found = from;
+    while (!ticket.state.compare_exchange_strong(found, TicketState::finishing, std::memory_order_acquire)) {
+        if (found != TicketState::helping && found != TicketState::finishing) return;
+        began_ns = pause_between(began_ns);
+        found = from;
+    }
+    if (ticket.unattended) unattended_count.fetch_sub(1, std::memory_order_relaxed);
+    const Host& mpi = *host();
+    ticket.error = ticket.ongoing->finish();
+    ticket.set_untold(ticket.error != MPI_SUCCESS);
+    if (ticket.persistent) {
+        const int tag = ticket.tag;
+        ticket.state.store(TicketState::finished, std::memory_order_release);
+        mpi.Send(nullptr, 0, mpi.byte, 0, tag, Attendance::self());
+        return;
+    }
+    std::unique_ptr<Ongoing> ongoing = std::move(ticket.ongoing);
+    ticket.owners.fetch_add(1, std::memory_order_relaxed);
+    ticket.state.store(TicketState::known, std::memory_order_release);
+    Ongoing::retire(std::move(ongoing));
+    mpi.Grequest_complete(ticket.request);
+    ticket.state.store(TicketState::finished, std::memory_order_release);
+    let_go(&ticket);
+}
 
 std::unique_ptr<Ongoing> make_request(std::unique_ptr<Ongoing> ongoing, MPI_Comm comm, MPI_Request* request,
                                       int& error) {
@@ -297,104 +258,6 @@ void start(RequestList requests, int count) {
         if (ticket.unattended) unattended_count.fetch_add(1, std::memory_order_relaxed);
         ticket.state.store(TicketState::active, std::memory_order_release);
     });
-}
-
-// Freeing an active collective request, or cancelling one, is an error. What becomes of it is the library's
-// choice, and it makes it on a request of its own. A Fortran binding that calls the C function asks twice
-// about one that is freed: the second time it may be finished, but its native request is still there.
-bool refuse_free(const MPI_Request& request, int& error) {
-    Ticket* const ticket = find_ticket(request);
-    if (ticket == nullptr) return false;
-    if (!is_active(*ticket)) {
-        if (ticket->persistent) destroy(ticket);
-        return false;
-    }
-#if defined(OPEN_MPI)
-    error = MPI_ERR_REQUEST;
-    call_error_handler(ticket->raised_on.where(), error);
-    return true;
-#else
-    if (ticket->persistent) {
-        error = MPI_ERR_REQUEST;
-        call_error_handler(ticket->raised_on.where(), error);
-        return true;
-    }
-    const Host& mpi = *host();
-    {
-        const std::lock_guard lock(tickets_mutex);
-        if (ticket->freed) return false;
-    }
-    MPI_Request other;
-    error = mpi.Ibarrier(Attendance::self(), &other);
-    if (error == MPI_SUCCESS) error = mpi.Request_free(&other);
-    if (error != MPI_SUCCESS) {
-        int done = 0;
-        mpi.Test(&other, &done, MPI_STATUS_IGNORE);
-        return true;
-    }
-    const std::lock_guard lock(tickets_mutex);
-    freed().push_back(ticket);
-    ticket->freed = true;
-    freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
-    return false;
-#endif
-}
-
-bool refuse_cancel(const MPI_Request& request, int& error) {
-    const Ticket* const ticket = find_ticket(request);
-    // The handle of one that is over may be another's by now (enter_ticket).
-    if (ticket == nullptr || (!ticket->persistent && ticket->state.load() == TicketState::finished))
-        return false;
-#if !defined(OPEN_MPI)
-    const Host& mpi = *host();
-    MPI_Request other;
-    if (mpi.Ibarrier(Attendance::self(), &other) == MPI_SUCCESS) {
-        error = mpi.Cancel(&other);
-        int done = 0;
-        mpi.Test(&other, &done, MPI_STATUS_IGNORE);
-        if (error != MPI_SUCCESS) return true;
-    }
-#endif
-    error = MPI_ERR_REQUEST;
-    call_error_handler(ticket->raised_on.where(), error);
-    return true;
-}
-
-bool plans_alive() {
-    const std::lock_guard lock(tickets_mutex);
-    return std::any_of(tickets().begin(), tickets().end(),
-                       [](const auto& entry) { return entry.second->persistent; });
-}
-
-bool release_requests() {
-    std::vector<Ticket*> idle;
-    bool all = true;
-    {
-        const std::lock_guard lock(tickets_mutex);
-        for (const auto& [key, ticket] : tickets()) {
-            if (ticket->persistent && !is_active(*ticket))
-                idle.push_back(ticket);
-            else
-                all &= !is_active(*ticket);
-        }
-    }
-    for (Ticket* ticket : idle) destroy(ticket);
-    return all;
-}
-
-void finish_freed() {
-    for (;;) {
-        Ticket* ticket = nullptr;
-        {
-            const std::lock_guard lock(tickets_mutex);
-            if (freed().empty()) return;
-            ticket = freed().back();
-            freed().pop_back();
-            freed_count.store(static_cast<std::uint32_t>(freed().size()), std::memory_order_relaxed);
-        }
-        ticket->ongoing->wait();
-        finish(*ticket);
-    }
 }
 
 }  // namespace thalweg

@@ -69,6 +69,19 @@ struct Ticket {
 // By one of its owners: the last one destroys it.
 void let_go(Ticket* ticket);
 
+inline bool is_active(const Ticket& ticket) {
+    const TicketState state = ticket.state.load(std::memory_order_acquire);
+    return state == TicketState::active || state == TicketState::helping;
+}
+// `from`: helping, by who has taken it; active, by another, which waits until it is taken by nobody or
+// finished. Pre: the operation is not pending. After the native request is complete the ticket may be gone,
+// unless it is persistent.
+void finish(Ticket& ticket, TicketState from = TicketState::active);
+// Those that the program has freed while they were active, and that are done now.
+void finish_done_among_freed();
+// Pre: nobody uses it any more. Not inside MPI.
+void destroy(Ticket* ticket);
+
 inline std::uintptr_t key_of(MPI_Request request) {
     std::uintptr_t key = 0;
     static_assert(sizeof request <= sizeof key);
