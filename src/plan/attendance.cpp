@@ -1,10 +1,7 @@
 #include "plan/attendance.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -16,7 +13,7 @@
 #include "plan/keyvals.h"
 #include "plan/neighbours.h"
 #include "plan/nonblocking.h"
-#include "plan/place.h"
+#include "plan/own_agent.h"
 #include "plan/planned_in_memory.h"
 #include "plan/ports.h"
 #include "plan/private_comm.h"
@@ -24,7 +21,6 @@
 #include "plan/remains.h"
 #include "plan/requests.h"
 #include "plan/set_up.h"
-#include "topology/placement.h"
 #include "topology/topology.h"
 #include "transport/composite/composite.h"
 #include "transport/mpi/host.h"
@@ -51,9 +47,6 @@ constinit std::atomic<bool> uses_memory{false};
 std::vector<std::string>* rails;  // devices that all ranks found alike, where there are several; else null
 
 // What follows comes with the first communicator that needs it.
-constinit std::mutex mutex;
-constinit std::atomic<Agent*> the_agent{nullptr};
-AgentPlacement placement;
 constinit std::mutex host_mutex;
 bool has_unmatched = false;
 MPI_Request unmatched;
@@ -62,50 +55,6 @@ MPI_Request unmatched;
 constexpr int most_processes = 1 << 18;
 // Whose names rank 0 gives while a carrier is agreed on.
 constexpr std::uint64_t ucx_names = 1, shm_names = 2;
-
-AgentOptions place_of(AgentSetting wanted, const World& world) {
-    std::vector<HardwareThread> threads;
-    AgentOptions options;
-    Surroundings surroundings;
-    if (own_hardware_threads(threads, kernels_cpus, mask_in_init()) == Status::ok)
-        surroundings.threads = threads;
-    surroundings.computing_threads = computing_threads(environ);
-    surroundings.shared = world.shares_cores();
-    placement = place_agent(wanted, surroundings);
-    if (wanted == AgentSetting::sibling || wanted == AgentSetting::core) {
-        if (placement.place == AgentPlace::anywhere)
-            THALWEG_LOG_AT(info, "the agent sleeps where the rank runs: %s", placement.why);
-    }
-    options.hardware_thread = placement.hardware_thread;
-    options.mask = mask_in_init();
-    options.manner = placement.place == AgentPlace::core      ? AgentManner::spin
-                     : placement.place == AgentPlace::sibling ? AgentManner::watch
-                                                              : AgentManner::sleep;
-    options.posts = world.threads_per_rank() > static_cast<std::uint32_t>(surroundings.computing_threads);
-    return options;
-}
-
-// Registered when there is an agent, so that it runs before the handlers of what was loaded earlier: MPI's.
-void stop_at_exit() {
-    constexpr std::uint64_t longest_ns = 2'000'000'000;
-    if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop_within(longest_ns);
-}
-
-// And starts its thread: a system that refuses one does so now, while the ranks can still say no. False: no
-// memory, or no thread.
-bool make_agent(const World& world) try {
-    const std::lock_guard lock(mutex);
-    Agent* agent = the_agent.load(std::memory_order_relaxed);
-    if (agent == nullptr) {
-        agent = new Agent(place_of(world.settings().agent, world));
-        the_agent.store(agent, std::memory_order_release);
-        std::atexit(stop_at_exit);
-    }
-    if (any_thread_may_call) agent->give_room_to_program();
-    return agent->start() == Status::ok;
-} catch (const std::bad_alloc&) {
-    return false;
-}
 
 // Between hosts only, unless it was asked for: on one host the native library has most calls.
 bool wants_ucx(const World& world) {
@@ -262,7 +211,7 @@ Carrier Attendance::agree_on_carrier(MPI_Comm comm, bool leads, const World& wor
     // [no memory, or nothing is to be carried: 2; no libucp, addresses lacking, no memory of hosts, addresses
     // of that lacking, no way; of rank 0: whose names it gives, the names; whatever]
     std::uint64_t any[7 + 2 * std::size(Told{}.names) + std::size(Told{}.most)] = {
-        told.is_left ? 2u : places == nullptr || !make_agent(world),
+        told.is_left ? 2u : places == nullptr || !OwnAgent::make(world, any_thread_may_call),
         port == nullptr || (places != nullptr && !Ports::has_room_for(*port, *places, size)),
         port != nullptr && places != nullptr && !Ports::knows_all(*port, *places, size), shm == nullptr,
         shm != nullptr && places != nullptr && !Ports::knows_neighbours(comm, *shm, *places, topology)};
@@ -339,7 +288,7 @@ void Attendance::end() {
     uses_memory.store(false, std::memory_order_release);
     if (meets) meet_for_the_last_time();
     may_plan_in_memory = false;
-    if (Agent* const agent = the_agent.load(std::memory_order_acquire)) agent->stop();
+    if (Agent* const agent = OwnAgent::made()) agent->stop();
     const bool closed = close_lanes();
     match_unmatched();
     if (!closed) return;
@@ -379,20 +328,15 @@ Reason Attendance::refusal() { return why_not; }
 bool Attendance::serves_plans() { return has_self && completions_intercepted; }
 bool Attendance::any_thread_may_call_mpi() { return present() && any_thread_may_call; }
 Agent* Attendance::agent_that_calls_mpi(const World& world) {
-    return any_thread_may_call_mpi() && make_agent(world) ? &agent() : nullptr;
+    return any_thread_may_call_mpi() && OwnAgent::make(world, any_thread_may_call) ? &agent() : nullptr;
 }
-Agent& Attendance::agent() { return *the_agent.load(std::memory_order_acquire); }
+Agent& Attendance::agent() { return *OwnAgent::made(); }
 MPI_Comm Attendance::self() { return self_comm; }
 
 Attendance::Account Attendance::account() {
     Account account;
     static_cast<Ports::Account&>(account) = Ports::account();
-    const std::lock_guard lock(mutex);
-    account.agent = the_agent.load(std::memory_order_relaxed) != nullptr;
-    if (account.agent) {
-        account.place = name_of(placement.place);
-        account.why_there = placement.why;
-    }
+    account.agent = OwnAgent::tell(account.place, account.why_there);
     account.wire_ns = junction().meter().busy_ns(now_ns());
     return account;
 }
