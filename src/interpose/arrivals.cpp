@@ -235,6 +235,19 @@ bool nobody_calls_past_us() {
     return true;
 }
 
+// Open MPI tells whether that is switched on (mpiexec --with-ft ulfm). Of the MPICH family's libraries only
+// the launcher knows.
+bool nobody_recovers() {
+#if defined(OPEN_MPI)
+    const auto* const is_on = static_cast<const bool*>(find_native("ompi_ftmpi_enabled"));
+    if (is_on != nullptr && *is_on && may_revoke_communicators()) {
+        THALWEG_LOG_AT(info, "this program may revoke communicators (MPIX_Comm_revoke); all is MPI's");
+        return false;
+    }
+#endif
+    return true;
+}
+
 bool fortran_collectives_reach_us() {
     if (!nobody_calls_past_us() || !nobody_has({"barrier"})) return false;
     return buffers_reach_c ||

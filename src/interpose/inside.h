@@ -112,5 +112,8 @@ bool fortran_requests_reach_us();
 // wrapper in C would see that. Else all calls are the library's: whoever calls so may make, complete or free
 // what others call in C.
 bool nobody_calls_past_us();
+// Whether no program here goes on after others have failed. Else all calls are the library's: who waits in
+// one of ours does not hear that a rank revokes the communicator.
+bool nobody_recovers();
 
 }  // namespace thalweg

@@ -167,7 +167,7 @@ void thalweg_after_init(void) {
     complete_host();
     integers_differ.store(fortran_integers_differ());
     set_interception_complete(!integers_differ.load() && collectives_reach_us() && neighbours_reach_us() &&
-                              large_forms_reach_us() && fortran_collectives_reach_us());
+                              large_forms_reach_us() && fortran_collectives_reach_us() && nobody_recovers());
     set_large_forms_wrapped(wraps_large_forms());
     thalweg_entry_completions_intercepted(
         completions_reach_us() && questions_reach_us() && makers_reach_us() && fortran_requests_reach_us(),

@@ -31,6 +31,13 @@ bool asks(const char* name) {
     return strncasecmp(name, stem, sizeof stem - 1) == 0 || strncasecmp(name, some, sizeof some - 1) == 0;
 }
 
+// Likewise.
+bool revokes(const char* name) {
+    constexpr char extension[] = "mpix_comm_revoke", younger[] = "mpi_comm_revoke";
+    return strncasecmp(name, extension, sizeof extension - 1) == 0 ||
+           strncasecmp(name, younger, sizeof younger - 1) == 0;
+}
+
 bool is_in_capitals(const char* name, const char* low) {
     for (; *low != '\0'; ++low, ++name)
         if (*name != (*low == '_' ? '_' : *low - 'a' + 'A')) return false;
@@ -147,6 +154,11 @@ bool may_ask_unseen() { return are_called_unseen({asks, "-status", false}); }
 
 bool may_call_by_plain_names() {
     Names names{is_plain, nullptr, true};
+    return dl_iterate_phdr(relies_on_them, &names) != 0;
+}
+
+bool may_revoke_communicators() {
+    Names names{revokes, nullptr, true};
     return dl_iterate_phdr(relies_on_them, &names) != 0;
 }
 

@@ -14,6 +14,9 @@ bool may_ask_unseen();
 // Whether some object of this process calls what we wrap by Fortran's names without an underscore, which no
 // object of ours has. A library in C that has such a function of its own, and calls that, does not count.
 bool may_call_by_plain_names();
+// Whether some object of this process calls MPIX_Comm_revoke, or what it is called in other versions and in
+// Fortran.
+bool may_revoke_communicators();
 
 }  // namespace thalweg
 
