@@ -237,10 +237,10 @@ int thalweg_add_early_fortran(int error, int count, int* statuses, ThalwegEarly*
 /* Whether the native MPI_Waitany or MPI_Waitsome would wait without seeing ours complete. */
 int thalweg_would_wait(int count, const void* requests, ThalwegFailed** failed);
 int thalweg_would_wait_fortran(int count, const int* requests, ThalwegFailed** failed);
-/* For MPI_Testall of more requests than MPICH looks at at once, where the program wants no statuses: memory
- * for some. Without any MPICH completes all as messages where the last ones are, and ends the job on a
- * generalized request, or (version 5) completes it without a word. Null: it is called as it is. Given back
- * behind it. */
+/* For MPI_Testall of several requests, where the program wants no statuses: memory for some. Without any
+ * MPICH completes all as messages where those are that it looks at last, of 64 at once or as many as
+ * MPIR_CVAR_REQUEST_BATCH_SIZE says, and ends the job on a generalized request, or (version 5) completes it
+ * without a word. Null: it is called as it is. Given back behind it. */
 void* thalweg_lend_statuses(int count, void* statuses);
 int* thalweg_lend_statuses_fortran(int count, int* statuses);
 void thalweg_take_statuses_back(void* own);
