@@ -46,7 +46,7 @@ Decision decision_of(const Selector& selector, Collective collective, std::uint6
 Decision planned(const Selector& selector, const NeighbourSelector& neighbours, const Pattern& pattern,
                  const Topology& topology) {
     const bool sparse = is_sparse(pattern.traits, pattern.ranks);
-    return decide_planned(selector.decide(deciding_bytes(pattern.traits, topology)), pattern.traits,
+    return decide_planned(selector.decide(deciding_bytes(pattern.traits, topology)), pattern.traits, selector,
                           sparse ? &neighbours : nullptr, topology)
         .decision;
 }

@@ -102,7 +102,8 @@ Decision decide_exchange(NonblockingState& state, const CollectiveCall& call, Ca
     }
     if (call.persistent) {
         const NeighbourSelector* const few = is_sparse(traits, state.size()) ? &state.neighbours() : nullptr;
-        PlannedExchange planned = decide_planned(std::move(decision), traits, few, state.topology());
+        PlannedExchange planned = decide_planned(std::move(decision), traits, state.selector(call.collective),
+                                                 few, state.topology());
         decision = std::move(planned.decision);
         exchange->in_pairs = planned.in_pairs;
         if (!decision.choice) return decision;

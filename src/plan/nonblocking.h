@@ -67,6 +67,8 @@ class NonblockingState {
     // How an operation of `bytes` runs; `stable` as of a blocking one (blocking.h). Equal on all ranks. By
     // one thread at a time. Throws std::bad_alloc.
     Decision decide(Collective collective, std::uint64_t bytes, bool stable = false);
+    // What decides that. Valid until the next decide().
+    const Selector& selector(Collective collective) { return decisions(collective, false).selector(); }
     const Topology& topology() const { return topology_; }
     const Network& network() const { return network_; }
     // As the ranks found together (neighbours.h).
@@ -122,6 +124,7 @@ class NonblockingState {
 
   private:
     NonblockingState(Communicator& communicator, World& world);
+    Decisions& decisions(Collective collective, bool stable);
     bool take_over(RankMap places);      // false: no memory
     bool keep_ranks(std::size_t rails);  // for lanes over ports, by places_; false: no memory
     void keep_peers() noexcept;

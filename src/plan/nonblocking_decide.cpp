@@ -21,7 +21,7 @@ std::uint64_t NonblockingState::ports() const {
     return over_ucx ? Attendance::ucx()->rails() : 1;
 }
 
-Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bool stable) {
+Decisions& NonblockingState::decisions(Collective collective, bool stable) {
     const std::uint32_t generation = world_.generation();
     if (generation != generation_) {
         decided_ = {};
@@ -32,7 +32,11 @@ Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bo
     if (!decided)
         decided.emplace(communicator_.selector_for_overlapped(collective, stable ? Network{} : network_,
                                                               !stable, stable ? 1 : ports()));
-    return decided->of(bytes);
+    return *decided;
+}
+
+Decision NonblockingState::decide(Collective collective, std::uint64_t bytes, bool stable) {
+    return decisions(collective, stable).of(bytes);
 }
 
 const NeighbourSelector& NonblockingState::neighbours() {

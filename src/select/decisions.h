@@ -18,6 +18,8 @@ class Decisions {
     // As Selector::decide(). Valid until the next call. Throws std::bad_alloc.
     const Decision& of(std::uint64_t bytes);
 
+    const Selector& selector() const { return *selector_; }
+
     // Selector::native_below() says so.
     bool leaves_all_native() const { return selector_->native_below() == ~std::uint64_t{0}; }
 

@@ -12,9 +12,6 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint64_t dense_share = 2;  // one in so many of all pairs has a message
-// Where messages differ, those of fewer bytes on average go straight, and larger ones are the library's: on
-// hosts of one rank, and on others.
-constexpr std::uint64_t uneven_alone = 48 << 10, uneven_together = 32 << 10;
 
 std::uint64_t pairs_of(int size) {
     const auto ranks = static_cast<std::uint64_t>(size);
@@ -114,8 +111,8 @@ Decision decide_sparse(Decision by_size, const Traits& traits, const NeighbourSe
     return by_size.choice || named ? found : by_size;
 }
 
-PlannedExchange decide_planned(Decision by_size, const Traits& traits, const NeighbourSelector* neighbours,
-                               const Topology& topology) {
+PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Selector& selector,
+                               const NeighbourSelector* neighbours, const Topology& topology) {
     PlannedExchange planned{std::move(by_size)};
     Decision& decision = planned.decision;
     const auto straight = [&] {
@@ -127,16 +124,14 @@ PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Nei
     if (among_few) decision = decide_sparse(std::move(decision), traits, *neighbours);
     if (!decision.choice) return planned;
     planned.in_pairs = among_few && !traits.in_step;
-    const std::string_view name = decision.choice->algorithm->name;
-    const bool in_rounds = !asked && name == "pairwise";
-    const bool waits = in_rounds && traits.unevenness > even, apart = topology.nodes() == topology.size();
-    if (!traits.sizes_agree || (waits && traits.mean_bytes < (apart ? uneven_alone : uneven_together)))
-        straight();
-    else if (waits)
-        decision = {std::nullopt, "messages of uneven sizes"};
-    else if ((sparse && name == "node_leader") || (in_rounds && is_upset(*decision.choice, traits, topology)))
-        straight();
-    if (decision.choice) planned.in_pairs |= meets_in_pairs(*decision.choice, traits, topology);
+    const auto runs = [&](std::string_view name) { return decision.choice->algorithm->name == name; };
+    const bool waits = !asked && runs("pairwise") && traits.unevenness > even;
+    if (waits && traits.sizes_agree)
+        decision = selector.decide_uneven(std::move(decision), traits.mean_bytes);
+    if (!decision.choice) return planned;
+    const bool upset = !asked && runs("pairwise") && is_upset(*decision.choice, traits, topology);
+    if (!traits.sizes_agree || (sparse && runs("node_leader")) || upset) straight();
+    planned.in_pairs |= meets_in_pairs(*decision.choice, traits, topology);
     return planned;
 }
 

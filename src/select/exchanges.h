@@ -88,9 +88,10 @@ std::uint64_t deciding_bytes(const Traits& traits, const Topology& topology);
 // message is not said of a few of them.
 Decision decide_sparse(Decision by_size, const Traits& traits, const NeighbourSelector& neighbours);
 // `by_size`: what it decides for messages of deciding_bytes(); what was asked for there stays. Where sizes do
-// not agree, every message goes straight. `neighbours`: what decides of a sparse one; null elsewhere.
-PlannedExchange decide_planned(Decision by_size, const Traits& traits, const NeighbourSelector* neighbours,
-                               const Topology& topology);
+// not agree, every message goes straight. Where rounds would wait for uneven messages, `selector` decides.
+// `neighbours`: what decides of a sparse one; null elsewhere.
+PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Selector& selector,
+                               const NeighbourSelector* neighbours, const Topology& topology);
 
 // Where sizes differ by more (Traits::unevenness), rounds wait for their largest message. Of messages of
 // which one in ten is three times as large as the others it is 1.25.

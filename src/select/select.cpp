@@ -86,7 +86,8 @@ struct Selector::Impl {
     Selection selection;
     std::vector<TuningRow> rows;  // that fit this communicator; the first that has the size decides
     std::uint64_t native_below = 0;
-    bool any_tried = false;  // of the rows
+    bool any_tried = false;           // of the rows
+    std::vector<TuningRow> uneven{};  // that fit it, too, and speak of messages that differ
     // By class of sizes, what the model was asked for. Under the mutex.
     mutable std::mutex mutex{};
     mutable std::unordered_map<std::uint64_t, Decision> known{};
@@ -113,8 +114,9 @@ struct Selector::Impl {
     void prune(const TuningTable& table) {
         if (table.collective != collective || !speaks_for(table, selection.machine.inter)) return;
         for (const TuningRow& row : table.rows) {
-            const bool meant = means(row, selection) && meant_for(row, selection.sleeps) &&
-                               speaks_of(row, selection.family, selection.library) && fits(row, topology);
+            if (!speaks_of(row, selection.family, selection.library) || !fits(row, topology)) continue;
+            if (row.uneven) uneven.push_back(row);
+            const bool meant = means(row, selection) && meant_for(row, selection.sleeps);
             if (meant && (!row.choice || refuse(*row.choice, problem(row.bytes.low), topology).empty()))
                 rows.push_back(row);
         }
@@ -220,6 +222,15 @@ Selector::Selector(Selector&&) noexcept = default;
 Selector& Selector::operator=(Selector&&) noexcept = default;
 
 Decision Selector::decide(std::uint64_t bytes) const { return impl_->decide_once(bytes); }
+Decision Selector::decide_uneven(Decision in_rounds, std::uint64_t mean_bytes) const {
+    const auto& rows = impl_->uneven;
+    const auto row = std::find_if(rows.begin(), rows.end(),
+                                  [mean_bytes](const TuningRow& one) { return one.bytes.has(mean_bytes); });
+    if (row == rows.end()) return in_rounds;
+    if (!row->choice) return {std::nullopt, "messages of uneven sizes"};
+    in_rounds.choice = row->choice;
+    return in_rounds;
+}
 bool Selector::tries(std::uint64_t bytes) const { return impl_->tries(bytes); }
 std::uint64_t Selector::class_of(std::uint64_t bytes) const { return impl_->class_of(bytes); }
 std::uint64_t Selector::native_below() const { return impl_->native_below; }

@@ -72,7 +72,12 @@ class Selector {
     // be asked once per message size and kept with the plan, or by way of Decisions (decisions.h).
     Decision decide(std::uint64_t bytes) const;
 
-    // Whether that is to be tried. Nanoseconds.
+    // Of a persistent exchange for which `in_rounds` was decided, and whose messages differ so much that
+    // rounds would wait (exchanges.h), of so many bytes per pair on average. Where no row speaks of it:
+    // `in_rounds`.
+    Decision decide_uneven(Decision in_rounds, std::uint64_t mean_bytes) const;
+
+    // Whether what is decided is to be tried. Nanoseconds.
     bool tries(std::uint64_t bytes) const;
 
     // Sizes of one class have the same decision. A few hundred classes in all; where an algorithm was asked

@@ -113,13 +113,15 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     row.persistent = calls == "persistent";
     row.neighbour_plans = calls == "persistent neighbours";
     row.neighbour_calls = calls == "blocking neighbours";
+    row.uneven = calls == "uneven";
     const bool in_memory = row.persistent || row.neighbour_plans || row.neighbour_calls;
-    row.blocking = calls != "overlapped" && !in_memory && !row.neighbours;
-    row.overlapped = calls != "blocking" && !in_memory && !row.neighbours;
+    const bool by_kind = in_memory || row.neighbours || row.uneven;
+    row.blocking = calls != "overlapped" && !by_kind;
+    row.overlapped = calls != "blocking" && !by_kind;
     if (!calls.empty() && row.blocking && row.overlapped)
         reader.fault("calls",
-                     "blocking, overlapped, persistent, neighbours, persistent neighbours or blocking "
-                     "neighbours");
+                     "blocking, overlapped, persistent, neighbours, persistent neighbours, blocking "
+                     "neighbours or uneven");
     if (in_memory && (collective != Collective::alltoallv || row.hosts.low != 1 || row.hosts.high != 1))
         reader.fault("calls", "not " + calls + " but of alltoallv on one host");
     row.spinning = waits != "sleep";
@@ -127,9 +129,10 @@ Status read_row(const Json& json, const std::string& where, Collective collectiv
     if (!waits.empty() && row.spinning && row.sleeping) reader.fault("waits", "spin or sleep");
     if (!waits.empty() && calls != "blocking" && !in_memory)
         reader.fault("waits", "left out but where calls is blocking or persistent");
-    if ((row.neighbours || row.neighbour_plans || row.neighbour_calls) &&
+    if ((row.neighbours || row.neighbour_plans || row.neighbour_calls || row.uneven) &&
         (collective != Collective::alltoallv || (row.choice && !goes_straight(*row.choice))))
-        reader.fault("calls", "not neighbours but of alltoallv by spread, pairwise, notify or natively");
+        reader.fault("calls", std::string("not ") + (row.uneven ? "uneven" : "neighbours") +
+                                  " but of alltoallv by spread, pairwise, notify or natively");
     const bool takes_turns =
         row.neighbour_calls ||
         (calls == "blocking" && (collective == Collective::bcast || collective == Collective::alltoallv));

@@ -30,9 +30,11 @@ struct TuningRow {
     // Of calls that wait for the operation, or of those that something advances meanwhile (Selection); of
     // persistent ones alone on one host, in whose memory they run; of such between neighbours, or of blocking
     // calls between these that are tried there, whose `bytes` are the mean of their messages; or of messages
-    // between neighbours alone (neighbours.h), whose `bytes` are those of the largest.
+    // between neighbours alone (neighbours.h), whose `bytes` are those of the largest; or of persistent
+    // exchanges that would go in rounds and whose messages differ (exchanges.h), whose `bytes` are the mean
+    // of all pairs.
     bool blocking = true, overlapped = true, persistent = false, neighbour_plans = false,
-         neighbour_calls = false, neighbours = false;
+         neighbour_calls = false, neighbours = false, uneven = false;
     bool spinning = true, sleeping = true;  // for ranks that wait so
     bool tried = false;  // the choice and the native call take turns, and the faster one has it
     // What is tried on one host: by the MPI library's messages; or in its memory, and else natively; neither:
@@ -67,8 +69,8 @@ inline bool meant_for(const TuningRow& row, bool sleeps) { return sleeps ? row.s
 bool fits(const TuningRow& row, const Topology& topology);
 
 // Whether it serves neighbours whoever they are: it needs nothing that one end of a message alone does not
-// know, or what the two tell each other when a persistent operation is made. Of rows for neighbours the
-// choice is one of these, or native.
+// know, or what the two tell each other when a persistent operation is made. Of rows for neighbours and for
+// uneven messages the choice is one of these, or native.
 bool goes_straight(const Choice& choice);
 
 }  // namespace thalweg

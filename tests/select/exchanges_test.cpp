@@ -34,16 +34,21 @@ struct Planned {
     bool operator==(const Planned&) const = default;
 };
 
-Planned planned(Decision by_mean, const Traits& what, const char* hosts = "node:4 core:2") {
+// `rows`: of uneven messages, in front of the built-in ones.
+Planned planned(Decision by_mean, const Traits& what, const char* hosts = "node:4 core:2",
+                const std::string& rows = "") {
     Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
-    selection.table = R"({"collective": "alltoallv", "rows": [
+    selection.table = R"({"collective": "alltoallv", "rows": [)" + rows + R"(
         {"calls": "neighbours", "bytes": [0, 1023], "choice": "native"},
         {"calls": "neighbours", "bytes": [1024, 4095], "choice": "notify"},
         {"calls": "neighbours", "bytes": [4096, null], "choice": "pairwise:chunk_bytes=32K"}]})";
+    std::string why;
+    EXPECT_EQ(check_table(selection.table, why), Status::ok) << why;
     const Topology topology = topology_of(hosts);
+    const Selector selector(Collective::alltoallv, topology, selection);
     const NeighbourSelector neighbours(topology, selection);
     const NeighbourSelector* const few = is_sparse(what, topology.size()) ? &neighbours : nullptr;
-    const PlannedExchange found = decide_planned(std::move(by_mean), what, few, topology);
+    const PlannedExchange found = decide_planned(std::move(by_mean), what, selector, few, topology);
     return {found.decision.choice ? to_text(*found.decision.choice) : "native", found.in_pairs};
 }
 
@@ -185,6 +190,60 @@ TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
     asked.reason = "asked for";
     EXPECT_EQ(planned(asked, uneven), (Planned{"pairwise", false}));
     EXPECT_EQ(planned(asked, traits(8, 16, 1024)), (Planned{"pairwise", false}));
+}
+
+// The largest mean that goes straight, and the next, whatever the links are.
+TEST(Exchanges, BuiltInRowsSayHowLargeUnevenMessagesGoStraight) {
+    Traits what = traits(8, 56, 10 << 10, 10, 3);
+    const struct {
+        const char* hosts;
+        std::uint64_t below;
+    } cases[] = {{"node:8 core:1", 48 << 10},
+                 {"node:4 core:2", 32 << 10},
+                 {"node:1 core:8", 32 << 10},
+                 {"node:2 core:4", 32 << 10}};
+    for (const Machine& machine :
+         {Machine{}, Machine::from_options(60, 11.95e6), Machine::from_options(2, 12e9)})
+        for (const auto& [hosts, below] : cases) {
+            const Topology topology = topology_of(hosts);
+            const Selector selector(Collective::alltoallv, topology, {machine, "openmpi", {}, {}});
+            for (const std::uint64_t mean : {std::uint64_t{1}, below - 1, below, std::uint64_t{1} << 40}) {
+                what.mean_bytes = mean;
+                const PlannedExchange found =
+                    decide_planned(of("pairwise"), what, selector, nullptr, topology);
+                EXPECT_EQ(found.decision.choice ? to_text(*found.decision.choice) : "native",
+                          mean < below ? "spread" : "native")
+                    << hosts << ' ' << mean;
+                EXPECT_EQ(found.decision.reason, mean < below ? "tuning table" : "messages of uneven sizes");
+            }
+        }
+}
+
+TEST(Exchanges, AUsersTableSaysHowUnevenOnesGo) {
+    const Traits uneven = traits(8, 56, 100 << 10, 10, 3), smaller = traits(8, 56, 10 << 10, 10, 3);
+    const auto by = [](const Traits& what, const std::string& row, const char* hosts = "node:4 core:2") {
+        return planned(of("pairwise:chunk_bytes=8K"), what, hosts, row + ",");
+    };
+    const std::string straight =
+        R"({"calls": "uneven", "bytes": [0, 262144], "choice": "spread:in_flight=2"})";
+    EXPECT_EQ(by(uneven, straight), (Planned{"spread:in_flight=2", false}));
+    EXPECT_EQ(by(traits(8, 56, 100 << 10), straight), (Planned{"pairwise:chunk_bytes=8K", false}))
+        << "even ones";
+    EXPECT_EQ(by(smaller, R"({"calls": "uneven", "choice": "native"})"), (Planned{"native", false}));
+    EXPECT_EQ(by(smaller, R"({"calls": "uneven", "hosts": [8, 8], "choice": "native"})"),
+              (Planned{"spread", false}));
+    EXPECT_EQ(by(smaller, R"({"calls": "uneven", "family": "impi", "choice": "native"})"),
+              (Planned{"spread", false}));
+    // In rounds all the same, unless pairs without a message upset them; one that was asked for stays.
+    const std::string rounds = R"({"calls": "uneven", "choice": "pairwise:chunk_bytes=32K"})";
+    EXPECT_EQ(by(uneven, rounds), (Planned{"pairwise:chunk_bytes=32K", false}));
+    EXPECT_EQ(by(traits(8, 50, 100 << 10, 10, 3), rounds), (Planned{"spread", true}));
+    Decision asked = of("pairwise");
+    asked.reason = "asked for";
+    EXPECT_EQ(planned(asked, uneven, "node:4 core:2", straight + ","), (Planned{"pairwise", false}));
+    Traits unlike = uneven;
+    unlike.sizes_agree = false;
+    EXPECT_EQ(by(unlike, rounds), (Planned{"spread", false}));
 }
 
 TEST(Exchanges, NeighboursWhoseMessagesDifferOrWhoAreOutOfStepSendAtOnce) {

@@ -218,6 +218,39 @@ TEST(Table, FaultsAreNamed) {
     EXPECT_NE(fault(table_of("7")).find("not an object"), std::string::npos);
 }
 
+TEST(Table, RowsOfUnevenMessagesSpeakOfNothingElse) {
+    const auto fault = [](const std::string& row, const char* collective = "alltoallv") {
+        std::string why;
+        const std::string json =
+            R"({"collective":")" + std::string(collective) + R"(","rows":[{"calls":"uneven",)" + row + "}]}";
+        EXPECT_EQ(check_table(json, why), why.empty() ? Status::ok : Status::invalid_argument) << json;
+        return why;
+    };
+    EXPECT_EQ(fault(R"("bytes":[0,262143],"choice":"spread")"), "");
+    EXPECT_EQ(fault(R"("choice":"native")"), "");
+    const std::string straight =
+        R"(row 1: "calls" must be not uneven but of alltoallv by spread, pairwise, notify or natively)";
+    EXPECT_EQ(fault(R"("choice":"node_leader")"), straight);
+    EXPECT_EQ(fault(R"("choice":"linear")", "bcast"), straight);
+    EXPECT_NE(fault(R"("choice":"spread","waits":"spin")").find("\"waits\""), std::string::npos);
+    EXPECT_NE(fault(R"("choice":"spread","tried":true)").find("\"tried\""), std::string::npos);
+    EXPECT_NE(fault(R"("choice":"spread","bytes":[9,8])").find("low <= high"), std::string::npos);
+    // Of alltoalls whose messages are alike, of neighbours, and of what is looked at, they say nothing.
+    Selection selection{Machine::from_options(60, 11.95e6), "mpich", {}, {}};
+    selection.overlapped = true;
+    const Topology topology = topology_of("node:4 core:2");
+    const Decision before = decide(Collective::alltoallv, 64 << 10, topology, selection);
+    selection.table =
+        R"({"collective":"alltoallv","rows":[{"calls":"uneven","choice":"spread:in_flight=1"}]})";
+    EXPECT_EQ(decide(Collective::alltoallv, 64 << 10, topology, selection).choice, before.choice);
+    EXPECT_EQ(smallest_taken(Collective::alltoallv, selection.table, true), 1024u);
+    EXPECT_EQ(smallest_taken(Collective::alltoallv, selection.table),
+              smallest_taken(Collective::alltoallv, ""));
+    selection.overlapped = false;
+    EXPECT_EQ(smallest_on_one_host(Collective::alltoallv, selection, 8),
+              smallest_on_one_host(Collective::alltoallv, {Machine{}, "mpich", {}, {}}, 8));
+}
+
 TEST(Table, TheBuiltInOnesAreValid) {
     EXPECT_FALSE(built_in_tables().empty());
     for (std::string_view json : built_in_tables()) {
