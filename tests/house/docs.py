@@ -1,15 +1,18 @@
 """What the README and docs/ tell a reader to type or to open must exist.
 
 Commands are read from the ```sh blocks: make targets, scripts, the verbs of `thalweg` and their flags (asked from
-its own --help). Paths are read from `code spans` and from relative links.
+its own --help), tuning tables from ```json blocks. Paths are read from `code spans` and from relative links. The guide
+says of every reason for which calls are declined what to do.
 
     docs.py SOURCE_ROOT BUILD_ROOT
 """
+import json
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -87,6 +90,32 @@ class Docs:
         elif name not in FOREIGN:
             self.errors.append(f"{where}: unknown command {name}")
 
+    def table(self, where, text):
+        """A tuning table that a page shows is one."""
+        try:
+            collective = json.loads(text)["collective"]
+        except (ValueError, KeyError) as error:
+            self.errors.append(f"{where}: no tuning table: {error}")
+            return
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(text)
+            file.flush()
+            result = subprocess.run([self.build / "bin/thalweg", "explain", collective, "--bytes", "64K", "--topology",
+                                     "node:2 core:1", "--tuning", file.name], capture_output=True, text=True, timeout=280)
+        if result.returncode != 0:
+            self.errors.append(f"{where}: no tuning table: {result.stderr.strip()}")
+
+    def reasons(self, source, page):
+        """Every reason for which calls are declined stands in the guide."""
+        body = source.read_text().partition("text_of(Reason ")[2].partition("\n}\n")[0]
+        reasons = [reason for reason in re.findall(r'return "(.*)";', body) if reason != "unknown"]
+        told = page.read_text()
+        for reason in reasons:
+            if re.sub(r" \(THALWEG_\w+\)$", "", reason) not in told:
+                self.errors.append(f"{page.name}: nothing about calls that are declined because of: {reason}")
+        if not reasons:
+            self.errors.append(f"{source.name}: no reasons found")
+
     def path(self, where, text):
         text = text.split("#")[0].split(":")[0]
         if not text or PLACEHOLDER.search(text) or text.startswith("build"):
@@ -104,6 +133,8 @@ class Docs:
                 joined = match.group(2).replace("\\\n", "  ")
                 for offset, line in enumerate(joined.split("\n")):
                     self.command(f"{name}:{first + offset}", line.removeprefix("$ "))
+            elif match.group(1) == "json" and '"rows"' in match.group(2):
+                self.table(f"{name}:{first}", match.group(2))
         prose = FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
         for match in SPAN.finditer(prose):
             span = match.group(1)
@@ -132,6 +163,8 @@ class Docs:
 def check(root, build):
     docs = Docs(root, build)
     docs.decisions((root / "docs/decisions").glob("[0-9]*.md"))
+    if (root / "src/plan/statistics.cpp").exists():
+        docs.reasons(root / "src/plan/statistics.cpp", root / "docs/guide/running.md")
     pages = sorted(root.glob("*.md")) + sorted((root / "docs").rglob("*.md"))
     for page in pages:
         docs.page(page)

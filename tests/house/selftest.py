@@ -112,6 +112,22 @@ class Docs(Tree):
         self.assertIn("broken link", self.found("[a](gone.md)\n```sh\nmake test\n```\n"))
         self.assertIn("nothing checked", self.found("hello\n"))
 
+    def test_tables(self):
+        page = "`scripts/one`\n```sh\nmake test\n```\n```json\n{\"collective\": \"bcast\", \"rows\": []}\n```\n"
+        self.assertIn("README.md:6: no tuning table", self.found(page))  # refused by the command
+        self.assertIn("no tuning table: 'collective'", self.found(page.replace('"collective"', '"one"')))
+
+    def test_reasons(self):
+        page = "`scripts/one`\n```sh\nmake test\n```\n"
+        self.write("docs/guide/running.md", "| too small |\n")
+        code = 'const char* text_of(Reason reason) {\n    return "too small (THALWEG_MIN)";\n    return "unknown";\n}\n'
+        self.write("src/plan/statistics.cpp", code)
+        self.assertEqual(self.found(page), "")
+        self.write("src/plan/statistics.cpp", code.replace("too small", "too large"))
+        self.assertIn("because of: too large (THALWEG_MIN)", self.found(page))
+        self.write("src/plan/statistics.cpp", "")
+        self.assertIn("no reasons found", self.found(page))
+
     def test_decisions(self):
         page = "`scripts/one`\n```sh\nmake test\n```\n"
         self.write("docs/decisions/0007-one.md", "# 7. One\n")
