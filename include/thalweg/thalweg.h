@@ -43,8 +43,11 @@ const char* thalweg_strerror(int code);
 /* Sets one option at run time, e.g. thalweg_set_option("THALWEG_BCAST", "chain:chunk_bytes=64K"). `value`
  * NULL restores the value the process started with. The call is local and does not communicate, but the new
  * value must be set to the same text by all ranks between the same two collective calls, because choices
- * follow from it. Returns THALWEG_OK; THALWEG_NOT_FOUND: no such option; THALWEG_ERR_ARGUMENT: malformed
- * value (nothing changed); THALWEG_ERR_UNSUPPORTED: the option cannot change after MPI_Init. */
+ * follow from it (not of THALWEG_LOG and THALWEG_INSIDE, which are each process's own). Returns THALWEG_OK;
+ * THALWEG_NOT_FOUND: no such option; THALWEG_ERR_ARGUMENT: `name` is null, or the value malformed;
+ * THALWEG_ERR_UNSUPPORTED: the option cannot change after MPI_Init, or Thalweg does nothing in this process:
+ * before MPI_Init, with THALWEG=off, or where the ranks left every call to the MPI library;
+ * THALWEG_ERR_MEMORY. Otherwise than with THALWEG_OK nothing changes. */
 int thalweg_set_option(const char* name, const char* value);
 
 /* What happened to this process's last intercepted collective call on any communicator, by the calling
