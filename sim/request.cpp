@@ -120,7 +120,8 @@ void describe(CLI::App& app, Text& text, Request& request) {
         ->capture_default_str();
     app.add_flag("--in-turn", request.in_turn,
                  "messages of a rank one after another, as blocking calls of an MPI send them");
-    app.add_option("--tuning", text.tuning, "a tuning table (JSON file) that takes precedence");
+    app.add_option("--tuning", text.tuning,
+                   "tuning tables (a JSON file of one, or of a list) that take precedence");
     app.add_flag("--overlap", request.overlap,
                  "also start the operation, compute on each rank for as long as its part takes, then wait: "
                  "with and without agent; auto is then Thalweg's choice for calls that do not block");

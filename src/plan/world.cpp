@@ -259,8 +259,8 @@ bool World::find_places(bool has_pool, bool has_keyvals) {
     return any[5] == 0 && !unalike;
 }
 
-// The tuning table that the user named, as rank 0 reads it. Not larger than what the reserve of every rank
-// holds.
+// The tuning tables in the file that the user named, as rank 0 reads it. Not larger than what the reserve of
+// every rank holds.
 void World::read_table() {
     if (settings_.tuning.empty()) return;
     const Host& mpi = *host();
@@ -270,15 +270,16 @@ void World::read_table() {
         std::string why;
         text = text_of_file(settings_.tuning.c_str(), read);
         if (!read) {
-            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s cannot be read; the built-in table counts",
+            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s cannot be read; the built-in tables count",
                            settings_.tuning.c_str());
             text.clear();
         } else if (text.size() > largest_table_bytes) {
-            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s is larger than %zu bytes; the built-in table counts",
+            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s is larger than %zu bytes; the built-in tables count",
                            settings_.tuning.c_str(), largest_table_bytes);
             text.clear();
         } else if (failed(check_table(text, why))) {
-            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s; the built-in table counts", why.c_str());
+            THALWEG_LOG_AT(warn, "THALWEG_TUNING: %s: %s; the built-in tables count",
+                           settings_.tuning.c_str(), why.c_str());
             text.clear();
         }
     }

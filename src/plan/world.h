@@ -95,7 +95,7 @@ class World {
     bool shares_cores() const { return shares_cores_; }
     // Hardware threads that this rank may run on, for each rank of its machine that may run on them too.
     std::uint32_t threads_per_rank() const { return threads_per_rank_; }
-    // The user's tuning table as JSON, empty when there is none. Equal on all ranks.
+    // The user's tuning tables as JSON, empty when there are none. Equal on all ranks.
     const std::string& table() const { return table_; }
     // Opens or closes the way past exchanges (bypass.h), after the ranks have agreed on what serves them.
     void set_exchange_gate();

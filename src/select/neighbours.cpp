@@ -22,9 +22,7 @@ NeighbourSelector::NeighbourSelector(const Topology& topology, const Selection& 
                 rows_.push_back(row);
     };
     if (forced_) return;
-    TuningTable named;
-    std::string why;
-    if (!selection.table.empty() && !failed(parse_table(selection.table, named, why))) take(named);
+    for (const TuningTable& table : tables_in(selection.table)) take(table);
     for (const TuningTable& table : built_in_tuning()) take(table);
 }
 

@@ -204,15 +204,13 @@ struct Selector::Impl {
 };
 
 Status check_table(std::string_view json, std::string& why) {
-    TuningTable table;
-    return parse_table(json, table, why);
+    std::vector<TuningTable> tables;
+    return parse_tables(json, tables, why);
 }
 
 Selector::Selector(Collective collective, const Topology& topology, const Selection& selection)
     : impl_(new Impl{collective, topology, selection, {}, 0, false}) {
-    TuningTable named;
-    std::string why;
-    if (!selection.table.empty() && !failed(parse_table(selection.table, named, why))) impl_->prune(named);
+    for (const TuningTable& table : tables_in(selection.table)) impl_->prune(table);
     for (const TuningTable& table : built_in_tuning()) impl_->prune(table);
     impl_->native_below = impl_->find_native_below();
     for (const TuningRow& row : impl_->rows) impl_->any_tried |= row.tried;
@@ -252,9 +250,7 @@ std::uint64_t smallest_row(Collective collective, const std::string& table, cons
         for (const TuningRow& row : read.rows)
             if (row.choice) smallest = std::min(smallest, least(row, built_in));
     };
-    TuningTable named;
-    std::string why;
-    if (!table.empty() && !failed(parse_table(table, named, why))) look_at(named, false);
+    for (const TuningTable& read : tables_in(table)) look_at(read, false);
     for (const TuningTable& read : built_in_tuning()) look_at(read, true);
     return smallest;
 }

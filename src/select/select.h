@@ -26,7 +26,7 @@ struct Selection {
     Machine machine;
     std::string family;  // of the native MPI, as tuning rows name it: "mpich", "openmpi", "impi", …
     std::optional<Choice> forced;  // the user's demand (THALWEG_BCAST); empty: choose
-    std::string table;  // JSON of a table that takes precedence over the built-in ones; empty: none
+    std::string table;  // JSON of a table, or of a list, that comes before the built-in ones; empty: none
     // A nonblocking or persistent operation that something of ours advances while the program computes: a
     // native one waits for its caller between its rounds, so that more is worth taking.
     bool overlapped = false;
@@ -54,7 +54,8 @@ struct Decision {
     bool only_in_memory = false;   // or natively, where that memory cannot be had
 };
 
-// Checks the text of a tuning table. invalid_argument: `why` is one sentence that names the row.
+// Checks the text of a tuning table, or of a list of them. invalid_argument: `why` is one sentence that names
+// the row, and the table by its number in the list.
 Status check_table(std::string_view json, std::string& why);
 
 // The decisions of communicators alike: tables are read and pruned once, and what was decided is kept for all

@@ -193,21 +193,11 @@ std::string what_is_broken(const Json::exception& error) {
     return text;
 }
 
-Status parsed(std::string_view text, TuningTable& table, std::string& why) {
-    Json json;
-    std::string broken;
-    try {
-        json = Json::parse(text, nullptr, true, true);
-    } catch (const Json::exception& error) {
-        broken = "; " + what_is_broken(error);
-    }
-    if (!json.is_object()) {
-        why = "a tuning table is a JSON object with the fields collective and rows" + broken;
-        return Status::invalid_argument;
-    }
+// `place`: "table 2" of a list; empty where it stands alone. Pre: `json` is an object.
+Status read_table(const Json& json, const std::string& place, TuningTable& table, std::string& why) {
     TuningTable result;
     std::string collective;
-    Reader reader(json, "tuning table");
+    Reader reader(json, place.empty() ? "tuning table" : place);
     reader.text("collective", collective);
     reader.text("machine", result.machine);
     reader.text("date", result.date);
@@ -232,28 +222,61 @@ Status parsed(std::string_view text, TuningTable& table, std::string& why) {
     }
     for (std::size_t i = 0; i < rows->size(); ++i) {
         TuningRow row;
-        if (failed(read_row((*rows)[i], "row " + std::to_string(i + 1), result.collective, row, why)))
-            return Status::invalid_argument;
+        const std::string where = (place.empty() ? "row " : place + ", row ") + std::to_string(i + 1);
+        if (failed(read_row((*rows)[i], where, result.collective, row, why))) return Status::invalid_argument;
         result.rows.push_back(std::move(row));
     }
     table = std::move(result);
     return Status::ok;
 }
 
+Status parsed(std::string_view text, std::vector<TuningTable>& tables, std::string& why) {
+    Json json;
+    std::string broken;
+    try {
+        json = Json::parse(text, nullptr, true, true);
+    } catch (const Json::exception& error) {
+        broken = "; " + what_is_broken(error);
+    }
+    std::vector<TuningTable> result;
+    if (json.is_object()) {
+        result.emplace_back();
+        if (failed(read_table(json, "", result.back(), why))) return Status::invalid_argument;
+    } else if (!json.is_array() || json.empty()) {
+        why =
+            "a tuning table is a JSON object with the fields collective and rows, or a list of such" + broken;
+        return Status::invalid_argument;
+    } else {
+        for (const Json& each : json) {
+            const std::string place = "table " + std::to_string(result.size() + 1);
+            result.emplace_back();
+            if (!each.is_object()) why = place + " is not an object";
+            if (!each.is_object() || failed(read_table(each, place, result.back(), why)))
+                return Status::invalid_argument;
+        }
+    }
+    tables = std::move(result);
+    return Status::ok;
+}
+
 }  // namespace
 
-Status parse_table(std::string_view text, TuningTable& table, std::string& why) {
-    return with_texts_in_standard_modes([&] { return parsed(text, table, why); });
+Status parse_tables(std::string_view text, std::vector<TuningTable>& tables, std::string& why) {
+    return with_texts_in_standard_modes([&] { return parsed(text, tables, why); });
+}
+
+std::vector<TuningTable> tables_in(std::string_view json) {
+    std::vector<TuningTable> read;
+    std::string why;
+    if (!json.empty()) parse_tables(json, read, why);
+    return read;
 }
 
 const std::vector<TuningTable>& built_in_tuning() {
     static const auto* const read = [] {
         auto all = std::make_unique<std::vector<TuningTable>>();
-        for (std::string_view json : tables) {
-            TuningTable table;
-            std::string why;
-            if (!failed(parse_table(json, table, why))) all->push_back(std::move(table));
-        }
+        for (std::string_view json : tables)
+            for (TuningTable& table : tables_in(json)) all->push_back(std::move(table));
         return all.release();
     }();
     return *read;

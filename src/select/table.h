@@ -51,8 +51,12 @@ struct TuningTable {
     std::vector<TuningRow> rows;
 };
 
-// invalid_argument: not a table; `why` is one sentence that names the row, `table` is unchanged.
-Status parse_table(std::string_view json, TuningTable& table, std::string& why);
+// One table, or a list of them; of all tables of a collective the first row that fits decides. `tables` is
+// replaced. invalid_argument: it is neither; `why` is one sentence that names the row, and of a list the
+// table by its number, and `tables` is unchanged. Throws std::bad_alloc.
+Status parse_tables(std::string_view json, std::vector<TuningTable>& tables, std::string& why);
+// Those of a text that is known to be right; none of one that is empty, or is not. Throws std::bad_alloc.
+std::vector<TuningTable> tables_in(std::string_view json);
 
 // The tables compiled into the library, as JSON.
 std::span<const std::string_view> built_in_tables();

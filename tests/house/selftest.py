@@ -116,6 +116,10 @@ class Docs(Tree):
         page = "`scripts/one`\n```sh\nmake test\n```\n```json\n{\"collective\": \"bcast\", \"rows\": []}\n```\n"
         self.assertIn("README.md:6: no tuning table", self.found(page))  # refused by the command
         self.assertIn("no tuning table: 'collective'", self.found(page.replace('"collective"', '"one"')))
+        several = page.replace("{", '[{"collective": "barrier", "rows": []}, {').replace("}\n", "}]\n")
+        self.assertEqual(self.found(several).count("README.md:6: no tuning table"), 2)  # asked of each collective
+        self.assertIn("no tuning table: 'collective'", self.found(several.replace('"collective": "bcast"', '"one": 1')))
+        self.assertIn("README.md:6: no tuning table", self.found(page.replace("{", "[7, {").replace("}\n", "}]\n")))
 
     def test_reasons(self):
         page = "`scripts/one`\n```sh\nmake test\n```\n"

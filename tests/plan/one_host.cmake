@@ -10,6 +10,16 @@ add_test(NAME plan.${name}.report_of_one_host
 set_tests_properties(plan.${name}.report_of_one_host PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2
                      ENVIRONMENT "${plan_environment}")
 
+# A file of several tables; and one that has a fault, which is told once, with its place.
+run(one_host_listed 2 ${inside_current} "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/listed.json" one_host_large)
+add_test(NAME plan.${name}.faulty_tables.2
+         COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/said.py
+                 "/listed_faulty.json: table 2, row 2: .*; the built-in tables count"
+                 ${MPI_MPIEXEC} -n 2 env ${preload} THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/listed_faulty.json
+                 $<TARGET_FILE:plan_settings_${name}> native)
+set_tests_properties(plan.${name}.faulty_tables.2 PROPERTIES LABELS ${inside_current} TIMEOUT 300 PROCESSORS 2
+                     ENVIRONMENT "${plan_environment}")
+
 set(tried "THALWEG_TUNING=${CMAKE_CURRENT_SOURCE_DIR}/tried.json")
 run(tried 1 mpi "${with_persistent};${tried}" tried)
 run(tried 3 mpi "${with_persistent};${tried}" tried)

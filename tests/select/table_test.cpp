@@ -254,9 +254,11 @@ TEST(Table, RowsOfUnevenMessagesSpeakOfNothingElse) {
 TEST(Table, TheBuiltInOnesAreValid) {
     EXPECT_FALSE(built_in_tables().empty());
     for (std::string_view json : built_in_tables()) {
-        TuningTable table;
+        std::vector<TuningTable> tables;
         std::string why;
-        EXPECT_EQ(parse_table(json, table, why), Status::ok) << why;
+        EXPECT_EQ(parse_tables(json, tables, why), Status::ok) << why;
+        ASSERT_EQ(tables.size(), 1u);
+        const TuningTable& table = tables[0];
         EXPECT_FALSE(table.machine.empty());
         EXPECT_FALSE(table.method.empty());
         if (!table.rows.empty()) {
@@ -271,11 +273,10 @@ TEST(Table, TheBuiltInOnesAreReadOnce) {
     const std::vector<TuningTable>& read = built_in_tuning();
     ASSERT_EQ(read.size(), built_in_tables().size());
     for (std::size_t i = 0; i < read.size(); ++i) {
-        TuningTable table;
-        std::string why;
-        EXPECT_EQ(parse_table(built_in_tables()[i], table, why), Status::ok) << why;
-        EXPECT_EQ(read[i].rows.size(), table.rows.size());
-        EXPECT_EQ(read[i].method, table.method);
+        const std::vector<TuningTable> tables = tables_in(built_in_tables()[i]);
+        ASSERT_EQ(tables.size(), 1u);
+        EXPECT_EQ(read[i].rows.size(), tables[0].rows.size());
+        EXPECT_EQ(read[i].method, tables[0].method);
     }
     EXPECT_EQ(&built_in_tuning(), &read);
 }

@@ -247,6 +247,10 @@ TEST_F(Starting, a_folder_is_no_tuning_table) {
     refused(shell(explain + folder.string() + "' 2>&1"), 2,
             "cannot read the tuning table " + folder.string());
     refused(shell(explain + write("empty", "") + "' 2>&1"), 2, "a tuning table is a JSON object");
+    const std::string faulty =
+        R"([{"collective": "bcast", "rows": []}, {"collective": "alltoallv", "rows": [{}]}])";
+    refused(shell(explain + write("list.json", faulty) + "' 2>&1"), 2,
+            "list.json: table 2, row 1: \"choice\" must be native or an algorithm");
 }
 
 TEST_F(Starting, a_tuning_table_that_would_not_count_is_told_of_before_the_job) {
@@ -255,10 +259,14 @@ TEST_F(Starting, a_tuning_table_that_would_not_count_is_told_of_before_the_job) 
         return nlohmann::json::parse(shell(before + tool("info --json")).text)["complaints"].dump();
     };
     EXPECT_EQ(complaints("/no/table.json"),
-              R"(["THALWEG_TUNING: /no/table.json cannot be read; the built-in table counts"])");
+              R"(["THALWEG_TUNING: /no/table.json cannot be read; the built-in tables count"])");
     EXPECT_NE(complaints(folder.string()).find(" cannot be read; the built-in"), std::string::npos);
     EXPECT_NE(complaints(write("half.json", R"({"collective": "bcast", "rows": [)")).find("parse error"),
               std::string::npos);
+    const std::string none = R"({"collective": "bcast", "rows": []})";
+    const std::string second = write("second.json", "[" + none + ", {\"rows\": []}]");
+    EXPECT_EQ(complaints(second).find("[\"THALWEG_TUNING: " + second + ": table 2: "), 0u);
+    EXPECT_EQ(complaints(write("both.json", "[" + none + ", " + none + "]")), "[]");
     EXPECT_EQ(complaints(write("whole.json", R"({"collective": "bcast", "rows": []})")), "[]");
     EXPECT_EQ(complaints(""), "[]");
 }

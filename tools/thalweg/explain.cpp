@@ -169,7 +169,8 @@ int explain_main(int argc, char** argv) {
         ->check(CLI::Range(1, 1024));
     app.add_flag("--overlapped", overlapped,
                  "a nonblocking operation that is advanced while the program computes");
-    app.add_option("--tuning", tuning, "a tuning table (JSON file) that takes precedence");
+    app.add_option("--tuning", tuning,
+                   "tuning tables (a JSON file of one, or of a list) that take precedence");
     app.add_flag("--json", json, "print JSON");
     // A name that nobody knows is the mistake to tell, whatever else is missing.
     if (argc > 1 && argv[1][0] != '-' && !collective_of(argv[1])) return unknown_collective(argv[1]);

@@ -58,7 +58,7 @@ Cores cores() {
     return found;
 }
 
-// A tuning table that will not count, as rank 0 of a job would say in MPI_Init.
+// Tuning tables that will not count, as rank 0 of a job would say in MPI_Init.
 void look_at_table(const Settings& settings, std::vector<Complaint>& complaints) {
     if (settings.tuning.empty()) return;
     const std::string path(settings.tuning.view());
@@ -66,9 +66,14 @@ void look_at_table(const Settings& settings, std::vector<Complaint>& complaints)
     file.peek();  // a folder can be opened, and not read
     std::stringstream content;
     content << file.rdbuf();
-    std::string why = path + " cannot be read";
-    if (!file || failed(check_table(content.str(), why)))
-        complaints.push_back({LogLevel::warn, "THALWEG_TUNING: " + why + "; the built-in table counts"});
+    std::string why, fault;
+    if (!file)
+        fault = " cannot be read";
+    else if (failed(check_table(content.str(), why)))
+        fault = ": " + why;
+    if (!fault.empty())
+        complaints.push_back(
+            {LogLevel::warn, "THALWEG_TUNING: " + path + fault + "; the built-in tables count"});
 }
 
 std::string parameters_text(const Algorithm& algorithm) {
