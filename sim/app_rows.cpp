@@ -48,7 +48,7 @@ Decision decision_of(const Request& request, const Call& call, const Topology& t
     const int ranks = topology.size();
     Decision decision =
         NeighbourSelector(topology, selection).decide(largest_face(call, ranks, request.seed));
-    settle_neighbours(decision, traits_of_faces(call, ranks, request.seed), topology);
+    settle_neighbours(decision, traits_of_faces(call, topology, request.seed), topology);
     return decision;
 }
 
@@ -86,8 +86,7 @@ Chosen choices_of(const Request& request, const App& app, const Topology& topolo
         }
         Decision ours{choice, "asked for"};
         const bool in_pairs =
-            call.faces &&
-            settle_neighbours(ours, traits_of_faces(call, topology.size(), request.seed), topology);
+            call.faces && settle_neighbours(ours, traits_of_faces(call, topology, request.seed), topology);
         chosen.of_call.push_back({std::move(choice), !decision.choice, in_pairs});
         // One may be the beginning of another: "spread" and "spread:in_flight=0".
         if (std::find(texts.begin(), texts.end(), text) != texts.end()) continue;

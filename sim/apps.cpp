@@ -147,11 +147,12 @@ std::uint64_t largest_face(const Call& call, int ranks, std::uint64_t seed) {
     return largest;
 }
 
-Traits traits_of_faces(const Call& call, int ranks, std::uint64_t seed) {
+Traits traits_of_faces(const Call& call, const Topology& topology, std::uint64_t seed) {
+    const int ranks = topology.size();
     TraitWords words{};
     for (int rank = 0; rank < ranks; ++rank) {
         const Exchange own = faces_of_call(call, rank, ranks, seed);
-        count_exchange(words, own.outgoing, own.incoming, rank, ranks);
+        count_exchange(words, own.outgoing, own.incoming, rank, ranks, topology);
     }
     return traits_of(words, ranks);
 }

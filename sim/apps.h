@@ -56,6 +56,6 @@ Exchange faces_of_call(const Call& call, int rank, int ranks, std::uint64_t seed
 // The largest message of all ranks there.
 std::uint64_t largest_face(const Call& call, int ranks, std::uint64_t seed);
 // What a plan of them is decided by besides.
-Traits traits_of_faces(const Call& call, int ranks, std::uint64_t seed);
+Traits traits_of_faces(const Call& call, const Topology& topology, std::uint64_t seed);
 
 }  // namespace thalweg::sim

@@ -38,25 +38,20 @@ Exchange faces_of(int rank, const std::array<int, 3>& grid, std::uint64_t bytes)
     return exchange;
 }
 
-namespace {
-
-Traits traits_of(const Faces& faces) {
+void look_at(Faces& faces, const Topology& topology) {
     TraitWords words{};
     const int ranks = faces.grid.size();
     for (int rank = 0; rank < ranks; ++rank) {
         const Exchange own = exchange_of(faces, rank);
-        count_exchange(words, own.outgoing, own.incoming, rank, ranks);
+        count_exchange(words, own.outgoing, own.incoming, rank, ranks, topology);
     }
-    return thalweg::traits_of(words, ranks);
+    faces.traits = traits_of(words, ranks);
 }
-
-}  // namespace
 
 Faces Faces::alike(const std::array<int, 3>& ranks, std::uint64_t bytes) {
     Faces faces;
     faces.grid.ranks.assign(ranks.begin(), ranks.end());
     faces.bytes = bytes;
-    faces.traits = traits_of(faces);
     return faces;
 }
 
@@ -66,7 +61,6 @@ Faces Faces::of_cells(HaloGrid grid) {
     for (int rank = 0; rank < faces.grid.size(); ++rank)
         for (const HaloMessage& message : halo_part(faces.grid, rank).outgoing)
             faces.bytes = std::max(faces.bytes, message.bytes);
-    faces.traits = traits_of(faces);
     return faces;
 }
 

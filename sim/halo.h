@@ -22,13 +22,15 @@ Exchange faces_of(int rank, const std::array<int, 3>& grid, std::uint64_t bytes)
 struct Faces {
     HaloGrid grid;            // its ranks; where it has cells, messages are their outermost ones
     std::uint64_t bytes = 0;  // of every face; of cells: of the largest message
-    Traits traits;            // what a plan of them is decided by besides
+    Traits traits{};          // what a plan of them is decided by besides, by look_at()
 
     static Faces alike(const std::array<int, 3>& ranks, std::uint64_t bytes);
     // Pre: refuse(grid) is empty.
     static Faces of_cells(HaloGrid grid);
 };
 Exchange exchange_of(const Faces& faces, int rank);
+// Fills in `traits`.
+void look_at(Faces& faces, const Topology& topology);
 // What messages that travel together need of `rank`'s exchange (node_leader): whoever leads its host knows
 // all that this exchanges with others. Packing cells that lie apart into such messages takes no lines beyond
 // their bytes here.

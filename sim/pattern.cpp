@@ -47,11 +47,11 @@ void inform_leader(const Pattern& pattern, int rank, const Topology& topology, E
     }
 }
 
-void look_at(Pattern& pattern) {
+void look_at(Pattern& pattern, const Topology& topology) {
     TraitWords words{};
     for (int rank = 0; rank < pattern.ranks; ++rank) {
         const Exchange exchange = exchange_of(pattern, rank, false);
-        count_exchange(words, exchange.outgoing, exchange.incoming, rank, pattern.ranks);
+        count_exchange(words, exchange.outgoing, exchange.incoming, rank, pattern.ranks, topology);
     }
     pattern.traits = traits_of(words, pattern.ranks);
 }

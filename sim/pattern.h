@@ -34,7 +34,7 @@ void as_planned(const Pattern& pattern, const Choice& choice, const Topology& to
 // What messages that travel together need of `rank`'s exchange, as of faces (halo.h).
 void inform_leader(const Pattern& pattern, int rank, const Topology& topology, Exchange& exchange);
 // Fills in `traits`.
-void look_at(Pattern& pattern);
+void look_at(Pattern& pattern, const Topology& topology);
 
 // What the busiest link needs for what crosses hosts, and one latency; 0 where nothing does. Seconds.
 double pattern_limit(const Topology& topology, const Pattern& pattern, const SimMachine& machine);

@@ -47,7 +47,6 @@ std::string Request::read_pattern(int count, std::size_t size, Pattern& read) co
     std::string why;
     read.ranks = count;
     if (!apps::make_pattern(pattern, count, bytes[size], read.matrix, why)) return "--pattern: " + why;
-    look_at(read);
     why = refuse(read, most_rank_bytes);
     return why.empty() ? why
                        : "--bytes " + bytes_text(bytes[size]) + " with --pattern " + pattern + ": " + why;

@@ -225,9 +225,11 @@ std::vector<Row> answer(const Request& request, const std::function<void(const s
             std::optional<Faces>& faces = differing.faces;
             if (request.halo && ranks > 1)
                 if (why = request.read_faces(ranks, size, faces.emplace()); !why.empty()) return {};
+            if (faces) look_at(*faces, topology);
             if (!request.pattern.empty() && ranks > 1) {
                 const auto pattern = std::make_shared<Pattern>();
                 if (why = request.read_pattern(ranks, size, *pattern); !why.empty()) return {};
+                look_at(*pattern, topology);
                 differing.pattern = pattern;
             }
             const std::uint64_t bytes = faces                   ? faces->bytes

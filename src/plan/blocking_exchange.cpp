@@ -38,7 +38,8 @@ void note_sent(const CollectiveCall& call, Communicator& communicator, Trial& tr
                             : !look_at(call, communicator.rank(), communicator.size(), shape)) {
             bytes = shape.total;
             if (trial.wants_words())
-                words = words_of(shape.letters, communicator.rank(), communicator.size());
+                words = words_of(shape.letters, communicator.rank(), communicator.size(),
+                                 communicator.topology());
         }
     } catch (const std::bad_alloc&) {
     }

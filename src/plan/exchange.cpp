@@ -120,19 +120,19 @@ std::uint64_t difference_of(const Letters& letters, int rank) {
     return difference;
 }
 
-TraitWords words_of(const Letters& letters, int rank, int size) {
+TraitWords words_of(const Letters& letters, int rank, int size, const Topology& topology) {
     TraitWords words{};
-    count_exchange(words, letters.outgoing, letters.incoming, rank, size);
+    count_exchange(words, letters.outgoing, letters.incoming, rank, size, topology);
     words[word_of_digests] = difference_of(letters, rank);
     return words;
 }
 
-Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
+Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size, const Topology& topology,
                        std::optional<ChannelName>* name) {
     const QuietErrors quiet(comm);
     // And of rank 0: whether there is a name, its parts.
     std::uint64_t sums[trait_words + 3] = {};
-    TraitWords own = words_of(letters, rank, size);
+    TraitWords own = words_of(letters, rank, size, topology);
     std::copy(own.begin(), own.end(), sums);
     if (rank == 0 && name != nullptr && *name) {
         sums[trait_words] = 1;
@@ -147,11 +147,12 @@ Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size
     return traits_of(own, size);
 }
 
-TraitsToCome::TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int size)
+TraitsToCome::TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int size,
+                           const Topology& topology)
     : comm_(comm), size_(size) {
     const QuietErrors quiet(comm);
     const Host& mpi = *host();
-    own_ = words_of(letters, rank, size);
+    own_ = words_of(letters, rank, size, topology);
     demand(mpi.Iallreduce(own_.data(), all_.data(), trait_words, mpi.uint64, mpi.sum, comm, &request_));
     pending_ = true;
 }

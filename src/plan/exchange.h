@@ -80,13 +80,13 @@ Status attach(const Letters& letters, void* send, void* receive, bool copied, Pr
               ProgramBuffer& output, Exchange& exchange);
 
 // What `rank` of `size` says of its messages.
-TraitWords words_of(const Letters& letters, int rank, int size);
+TraitWords words_of(const Letters& letters, int rank, int size, const Topology& topology);
 // What of them tells whether sizes agree: digests of what it sends, less those of what it receives. Added up
 // over all ranks nothing is left over where they do.
 std::uint64_t difference_of(const Letters& letters, int rank);
 // Collective: one small allreduce. `name`, where it is not null: what rank 0 has there is there on all ranks
 // afterwards. Throws AgreementFailed (set_up.h).
-Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size,
+Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size, const Topology& topology,
                        std::optional<ChannelName>* name = nullptr);
 
 // The same in two parts, between which the ranks may do other things on `comm`, all of them the same; without
@@ -94,7 +94,7 @@ Traits agree_on_traits(MPI_Comm comm, const Letters& letters, int rank, int size
 class TraitsToCome {
   public:
     // Collective. Throws AgreementFailed.
-    TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int size);
+    TraitsToCome(MPI_Comm comm, const Letters& letters, int rank, int size, const Topology& topology);
     ~TraitsToCome();  // waits, where nobody has taken them
     TraitsToCome(const TraitsToCome&) = delete;
     TraitsToCome& operator=(const TraitsToCome&) = delete;

@@ -42,7 +42,7 @@ Traits Forethought::traits(NonblockingState& state, const CollectiveCall& call, 
     }
     // Others may turn out to be the native library's, and names are few.
     if (call.neighbours) name = state.name_plan();
-    return agree_on_traits(call.comm, shape.letters, state.rank(), state.size(), &name);
+    return agree_on_traits(call.comm, shape.letters, state.rank(), state.size(), state.topology(), &name);
 }
 
 namespace {

@@ -132,7 +132,8 @@ void note_messages(const Noted& noted, const Letters& letters, const Communicato
     if (noted.largest) self_driven.sizes.note(largest_of(letters));
     if (noted.edges) self_driven.edges.note(letters, rank);
     if (noted.traits && self_driven.exchange_sizes.notes())
-        self_driven.exchange_sizes.note(words_of(letters, rank, communicator.size()));
+        self_driven.exchange_sizes.note(
+            words_of(letters, rank, communicator.size(), communicator.topology()));
 }
 
 // Whether a program would find the blocks of a grid now here, now there: the first calls are native, and of
@@ -227,9 +228,10 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
         return declined_on(*why, shape.bytes);
 
     // What they put has to fit.
-    const bool fits =
-        !windows || !call.has_letters() ||
-        agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size()).sizes_agree;
+    const bool fits = !windows || !call.has_letters() ||
+                      agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size(),
+                                      communicator.topology())
+                          .sizes_agree;
     if (windows && fits)
         if (auto ongoing = offer_windows(call, shape, communicator, world, *windows, began_ns))
             return ongoing;
@@ -251,7 +253,8 @@ std::unique_ptr<Ongoing> make_ongoing(const CollectiveCall& call, int& error) {
             return declined_on(Reason::native_best, shape.bytes);
         const bool for_plan = call.persistent && call.has_letters() && self_driven.state == nullptr;
         if (for_plan)
-            forethought.coming.emplace(call.comm, shape.letters, communicator.rank(), communicator.size());
+            forethought.coming.emplace(call.comm, shape.letters, communicator.rank(), communicator.size(),
+                                       communicator.topology());
         set_up(call.comm, communicator, {for_plan, false, between_hosts});
         if (self_driven.refused) return declined_on(*self_driven.refused, shape.bytes);
         if (self_driven.state == nullptr) return declined_on(Reason::native_best, shape.bytes);

@@ -84,7 +84,7 @@ void NonblockingState::agree_on_neighbour_bytes(MPI_Comm comm, std::uint64_t lar
 void NonblockingState::agree_on_steps(MPI_Comm comm, const Neighbourhood* neighbours) {
     // Of two ranks each message is the k-th of both.
     edges_.in_step = edges_.in_step_in_pairs = size_ < 3;
-    if (topology_.nodes() != size_ || size_ < 3 || !has_neighbours(comm)) return;
+    if (topology_.nodes() < 2 || size_ < 3 || !has_neighbours(comm)) return;
     struct Edge {
         int peer;
         std::uint64_t bytes;
@@ -99,8 +99,8 @@ void NonblockingState::agree_on_steps(MPI_Comm comm, const Neighbourhood* neighb
     const QuietErrors quiet(comm);
     try {
         if (neighbours == nullptr) throw std::bad_alloc();
-        count_exchange(words, edges_to(neighbours->destinations), edges_to(neighbours->sources), rank_,
-                       size_);
+        count_exchange(words, edges_to(neighbours->destinations), edges_to(neighbours->sources), rank_, size_,
+                       topology_);
     } catch (const std::bad_alloc&) {
         ++words[word_by_distance];
         ++words[word_in_pairs];

@@ -85,7 +85,8 @@ bool plan_in_memory(const CollectiveCall& call, const CallShape& shape, Communic
     if (selector->native_below() == Bypass::all) return false;
     Traits traits;
     if (call.has_letters())
-        traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size());
+        traits = agree_on_traits(call.comm, shape.letters, communicator.rank(), communicator.size(),
+                                 communicator.topology());
     else
         traits.mean_bytes = call.pieces_of(shape.decided_bytes).bytes;
     Decision decision = selector->decide(call.neighbours ? traits.mean_message_bytes : traits.mean_bytes);

@@ -51,7 +51,8 @@ void count_message(TraitWords& words, std::uint64_t bytes) {
     words[4] += size * size;
 }
 
-void count_steps(TraitWords& words, std::vector<int> to, std::vector<int> from, int rank, int size) {
+void count_steps(TraitWords& words, std::vector<int> to, std::vector<int> from, int rank, int size,
+                 const Topology& topology) {
     const auto others = static_cast<std::size_t>(size) - 1;
     using patterns::distance;
     using patterns::meeting;
@@ -63,8 +64,17 @@ void count_steps(TraitWords& words, std::vector<int> to, std::vector<int> from, 
         ++words[word_in_pairs];
         return;
     }
-    const auto place = [=](int peer) { return meeting(rank, peer); };
-    words[word_in_pairs] += numbered(to, rank, true, place) - numbered(from, rank, false, place);
+    if (topology.size() != size || topology.nodes() < 2) {
+        const auto place = [=](int peer) { return meeting(rank, peer); };
+        words[word_in_pairs] += numbered(to, rank, true, place) - numbered(from, rank, false, place);
+        return;
+    }
+    const auto stays = [&](int peer) { return topology.node_of(peer) == topology.node_of(rank); };
+    to.erase(std::remove_if(to.begin(), to.end(), stays), to.end());
+    from.erase(std::remove_if(from.begin(), from.end(), stays), from.end());
+    words[word_in_pairs] +=
+        numbered(to, rank, true, [&](int peer) { return meeting(topology, rank, peer); }) -
+        numbered(from, rank, false, [&](int peer) { return meeting(topology, peer, rank); });
 }
 
 Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls) {
@@ -89,7 +99,7 @@ bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& 
     const std::string_view name = choice.algorithm->name;
     if (name == "spread")
         return topology.nodes() > 1 && !traits.in_step && traits.messages < pairs_of(topology.size());
-    return name == "pairwise" && choice.values[0] != 0 && topology.nodes() == topology.size() &&
+    return name == "pairwise" && choice.values[0] != 0 && topology.nodes() > 1 &&
            upsets_rounds(traits, topology.size()) && traits.in_step_in_pairs &&
            traits.unevenness <= even_neighbours;
 }
@@ -136,7 +146,7 @@ PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Sel
 }
 
 bool settle_neighbours(Decision& decision, const Traits& traits, const Topology& topology) {
-    const bool apart = topology.nodes() == topology.size();  // the order of ranks is that of hosts
+    const bool apart = topology.nodes() > 1;
     const bool neither = apart && !traits.in_step && !traits.in_step_in_pairs;
     const bool in_rounds =
         decision.choice && decision.reason != "asked for" && decision.choice->algorithm->name == "pairwise";

@@ -39,12 +39,15 @@ void count_message(TraitWords& words, std::uint64_t bytes);
 // Numbers what `rank` of `size` sends to others, from the first message to the last in an order of all, less
 // what it receives: nothing is left over of all ranks where each message is the k-th of both its ends. Ranks
 // that exchange message after message are in step then: by distance, where messages are between all or shift
-// along a ring, one way or both; in pairs, on cubes and along lines.
-void count_steps(TraitWords& words, std::vector<int> to, std::vector<int> from, int rank, int size);
+// along a ring, one way or both; in pairs, on cubes and along lines. Of several hosts only what leaves its
+// host is in pairs: the rest does not wait (alltoallv/pairwise.cpp). A topology of another size says nothing
+// of hosts.
+void count_steps(TraitWords& words, std::vector<int> to, std::vector<int> from, int rank, int size,
+                 const Topology& topology);
 // Both, of all that `rank` sends and receives. Without memory it is out of step.
 template <typename List>
-void count_exchange(TraitWords& words, const List& outgoing, const List& incoming, int rank,
-                    int size) noexcept {
+void count_exchange(TraitWords& words, const List& outgoing, const List& incoming, int rank, int size,
+                    const Topology& topology) noexcept {
     for (const auto& message : outgoing)
         if (message.peer != rank) count_message(words, message.bytes);
     const auto peers_of = [rank](const List& messages) {
@@ -54,7 +57,7 @@ void count_exchange(TraitWords& words, const List& outgoing, const List& incomin
         return peers;
     };
     try {
-        count_steps(words, peers_of(outgoing), peers_of(incoming), rank, size);
+        count_steps(words, peers_of(outgoing), peers_of(incoming), rank, size, topology);
     } catch (const std::bad_alloc&) {
         ++words[word_by_distance];
         ++words[word_in_pairs];
@@ -67,8 +70,8 @@ Traits traits_of(const TraitWords& sums, int size, std::uint64_t calls = 1);
 // Whether most pairs of `size` ranks have no message.
 bool is_sparse(const Traits& traits, int size);
 // Whether messages go in the order in which hosts and ranks meet in pairs: those that go straight to their
-// ranks, where a pair has none and ranks are not in step by distance, and pieces of hosts of one rank, where
-// rounds would be upset and pairs are in step.
+// ranks, where a pair has none and ranks are not in step by distance, and pieces between hosts, where rounds
+// would be upset and pairs are in step.
 bool meets_in_pairs(const Choice& choice, const Traits& traits, const Topology& topology);
 // Whether so many pairs have none, and ranks are out of step, that rounds, pieces that flow or not, are
 // upset: who has nothing for the one it meets is a message ahead of it from then on, two send to one while
@@ -100,9 +103,9 @@ inline constexpr double even = 1.25;
 // A refined mesh, whose messages differ by a fifth and more, takes 2 % less without them.
 inline constexpr double even_neighbours = 1.05;
 // How a plan between neighbours runs, of which `decision` knows the largest message alone: rounds are left
-// where messages differ by more than that, and on hosts of one rank where ranks are out of step in pairs and
-// by distance, unless they were asked for. Returns Exchange::in_pairs: false where ranks of such hosts are in
-// step by distance only, as on a ring of odd length.
+// where messages differ by more than that, and where ranks are out of step in pairs and by distance, unless
+// they were asked for. Returns Exchange::in_pairs: false where ranks are in step by distance only, as on a
+// ring of odd length, and where all have a message for all.
 bool settle_neighbours(Decision& decision, const Traits& traits, const Topology& topology);
 
 }  // namespace thalweg

@@ -120,7 +120,7 @@ TEST(Exchanges, PairsInStepGoInPieces) {
               (Planned{"pairwise:chunk_bytes=32K", true}));
     EXPECT_EQ(planned(of("pairwise"), square, "node:4 core:1"), (Planned{"spread", true}))
         << "rounds are by distance";
-    EXPECT_EQ(planned(of("pairwise:chunk_bytes=32K"), square, "node:2 core:2"), (Planned{"spread", true}));
+    EXPECT_EQ(planned(of("pairwise:chunk_bytes=32K"), square, "node:1 core:4"), (Planned{"spread", false}));
     square.unevenness = 1.1;
     EXPECT_EQ(planned(of("pairwise:chunk_bytes=32K"), square, "node:4 core:1"), (Planned{"spread", true}));
     Traits cube = traits(8, 24, 64 << 10);
@@ -130,7 +130,7 @@ TEST(Exchanges, PairsInStepGoInPieces) {
 
 // What all of `ranks` say together; to_each(from, to): whether there is a message.
 template <typename ToEach>
-Traits all_of(int ranks, ToEach to_each) {
+Traits all_of(int ranks, ToEach to_each, const Topology& topology = Topology::single_node(1)) {
     TraitWords words{};
     for (int rank = 0; rank < ranks; ++rank) {
         std::vector<Parcel> outgoing, incoming;
@@ -139,7 +139,7 @@ Traits all_of(int ranks, ToEach to_each) {
             outgoing.push_back({peer, 0, to_each(rank, peer) || peer == rank ? 8u : 0});
             if (to_each(peer, rank)) incoming.push_back({peer, 0, 8});
         }
-        count_exchange(words, outgoing, incoming, rank, ranks);
+        count_exchange(words, outgoing, incoming, rank, ranks, topology);
     }
     return traits_of(words, ranks);
 }
@@ -173,6 +173,34 @@ TEST(Exchanges, RanksAreInStepWhoseMessagesAreTheSameOfBothEnds) {
         << "a closed line";
     EXPECT_EQ(steps(4, [](int from, int to) { return from == 0 && to != 0; }), neither) << "from one to all";
     EXPECT_EQ(steps(4, [](int, int) { return false; }), both);
+}
+
+// Of hosts of several ranks what stays inside does not wait, and hosts meet; of two of them a rank sends
+// first to the one in its own place.
+TEST(Exchanges, OfHostsWhatLeavesThemIsInStep) {
+    const auto steps = [](const char* hosts, auto to_each) {
+        const Topology topology = topology_of(hosts);
+        const Traits found = all_of(topology.size(), to_each, topology);
+        return std::pair(found.in_step, found.in_step_in_pairs);
+    };
+    const std::pair by_distance{true, false}, in_pairs{false, true}, neither{false, false}, both{true, true};
+    const auto cube = [](int a, int b) { return (a ^ b) == 1 || (a ^ b) == 2 || (a ^ b) == 4; };
+    EXPECT_EQ(steps("node:4 core:2", cube), in_pairs);
+    EXPECT_EQ(steps("node:2 core:4", cube), in_pairs);
+    const auto ahead = [](int from, int to, int ranks) { return patterns::distance(from, to, ranks); };
+    EXPECT_EQ(steps("node:4 core:2", [=](int a, int b) { return ahead(a, b, 8) % 6 == 1; }), both)
+        << "a ring";
+    EXPECT_EQ(steps("node:4 core:2", [=](int a, int b) { return a != b && ahead(a, b, 8) <= 3; }),
+              by_distance);
+    // A row of three hosts of three ranks, one behind the other: the middle one has two to meet.
+    const auto grid = [](int a, int b) { return std::abs(a / 3 - b / 3) + std::abs(a % 3 - b % 3) == 1; };
+    EXPECT_EQ(steps("node:3 core:3", grid), neither);
+    const auto slabs = [](int a, int b) { return a / 4 != b / 4 && a % 2 == b % 2; };
+    EXPECT_EQ(steps("node:2 core:4", slabs), in_pairs) << "each to two of the other host";
+    const auto box = [](int a, int b) {
+        return a != b && std::abs(a / 4 - b / 4) <= 1 && std::abs(a % 4 - b % 4) <= 1;
+    };
+    EXPECT_EQ(steps("node:4 core:2", box), neither);
 }
 
 TEST(Exchanges, RoundsAreForMessagesThatAreAlike) {
@@ -263,12 +291,13 @@ TEST(Exchanges, NeighboursWhoseMessagesDifferOrWhoAreOutOfStepSendAtOnce) {
     EXPECT_EQ(runs(asked, apart), Runs("pairwise", true));
     what = {0, 0, 0, 1, true, false, false};
     EXPECT_EQ(runs(of("pairwise:chunk_bytes=32K"), apart), Runs("spread", true));
-    EXPECT_EQ(runs(of("pairwise"), together), Runs("pairwise", true)) << "another order";
+    EXPECT_EQ(runs(of("pairwise"), together), Runs("spread", true));
+    EXPECT_EQ(runs(of("pairwise"), topology_of("node:1 core:8")), Runs("pairwise", true)) << "no link";
     EXPECT_EQ(runs(asked, apart), Runs("pairwise", true));
     what.in_step = true;  // a ring of odd length
     EXPECT_EQ(runs(of("pairwise:chunk_bytes=32K"), apart), Runs("pairwise:chunk_bytes=32K", false));
     EXPECT_EQ(runs(of("spread"), apart), Runs("spread", false));
-    EXPECT_EQ(runs(of("pairwise"), together), Runs("pairwise", true));
+    EXPECT_EQ(runs(of("pairwise"), together), Runs("pairwise", false));
 }
 
 TEST(Exchanges, WhatTheEndsDoNotAgreeOnGoesStraight) {

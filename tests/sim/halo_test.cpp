@@ -105,18 +105,30 @@ TEST(Halo, OurNeighboursMeetInPairsAndALibrarysDoNot) {
 
 // As plans are decided: by how far messages differ, too.
 TEST(Halo, UnevenFacesDoNotGoInRounds) {
-    EXPECT_DOUBLE_EQ(Faces::alike({4, 2, 2}, 64 << 10).traits.unevenness, 1);
+    const auto traits = [](Faces faces) {
+        look_at(faces, Topology::single_node(1));
+        return faces.traits;
+    };
+    EXPECT_DOUBLE_EQ(traits(Faces::alike({4, 2, 2}, 64 << 10)).unevenness, 1);
     HaloGrid grid;
     ASSERT_EQ(read_grid({"2x2x1", "16x64x512", 3, 7, false, false}, 4, grid), "");
-    EXPECT_GT(Faces::of_cells(grid).traits.unevenness, even_neighbours);
+    EXPECT_GT(traits(Faces::of_cells(grid)).unevenness, even_neighbours);
 }
 
 // Of a grid whose sides are even, each face is the k-th of both its ends; of one with a side of three it is
 // not.
 TEST(Halo, FacesAreInStepWhereSidesAreEven) {
-    EXPECT_TRUE(Faces::alike({2, 2, 2}, 64 << 10).traits.in_step_in_pairs);
-    EXPECT_TRUE(Faces::alike({4, 1, 1}, 64 << 10).traits.in_step_in_pairs);
-    EXPECT_FALSE(Faces::alike({3, 2, 1}, 64 << 10).traits.in_step_in_pairs);
+    const auto in_pairs = [](const std::array<int, 3>& ranks, int per_host) {
+        const Topology topology =
+            mapped(machine_of("lab-100"), "block", ranks[0] * ranks[1] * ranks[2], per_host);
+        Faces faces = Faces::alike(ranks, 64 << 10);
+        look_at(faces, topology);
+        return faces.traits.in_step_in_pairs;
+    };
+    EXPECT_TRUE(in_pairs({2, 2, 2}, 1));
+    EXPECT_TRUE(in_pairs({2, 2, 2}, 2));
+    EXPECT_TRUE(in_pairs({4, 1, 1}, 1));
+    EXPECT_FALSE(in_pairs({3, 2, 1}, 1));
 }
 
 // What leaves a host is what leaves it rank by rank, in a message for each other host that it has faces with.

@@ -20,12 +20,13 @@ namespace {
 
 constexpr const char* names[] = {"dense", "uniform", "powerlaw", "banded", "block", "one_to_many"};
 
-std::shared_ptr<const Pattern> pattern_of(const std::string& name, int ranks, std::uint64_t bytes) {
+std::shared_ptr<const Pattern> pattern_of(const std::string& name, int ranks, std::uint64_t bytes,
+                                          const Topology& topology = Topology::single_node(1)) {
     auto pattern = std::make_shared<Pattern>();
     pattern->ranks = ranks;
     std::string why;
     EXPECT_TRUE(apps::make_pattern(name, ranks, bytes, pattern->matrix, why)) << why;
-    look_at(*pattern);
+    look_at(*pattern, topology);
     return pattern;
 }
 

@@ -23,6 +23,13 @@ std::uint64_t meeting(int a, int b) {
     return apart == 0 ? 0 : 2 * static_cast<std::uint64_t>(apart) + (std::min(a, b) / apart) % 2;
 }
 
+std::uint64_t meeting(const Topology& topology, int from, int to) {
+    const auto most = topology.max_ranks_per_node();
+    const int apart = distance(topology.local_rank(from), topology.local_rank(to), most);
+    return meeting(topology.node_of(from), topology.node_of(to)) * static_cast<std::uint64_t>(most) +
+           static_cast<std::uint64_t>(apart);
+}
+
 std::vector<Parcel> outgoing_of(const Problem& problem) {
     return problem.exchange == nullptr ? uniform(problem) : problem.exchange->outgoing;
 }
@@ -35,11 +42,11 @@ Parcels::Parcels(const Problem& problem, const Topology& topology, bool far_firs
     const bool in_pairs = far_first && problem.exchange != nullptr && problem.exchange->in_pairs;
     const auto all = std::bit_ceil(static_cast<std::uint64_t>(problem.size));
     const auto place_of = [&](int from, int to) {
-        const int here = hosts ? topology.node_of(from) : 0, there = hosts ? topology.node_of(to) : 0;
-        const bool stays = hosts && here == there;
+        const bool stays = hosts && topology.node_of(from) == topology.node_of(to);
         if (!in_pairs)
             return (stays ? all : 0) + static_cast<std::uint64_t>(distance(from, to, problem.size));
-        return (stays ? 4 * all * all : 0) + meeting(here, there) * 2 * all + meeting(from, to);
+        if (hosts && !stays) return meeting(topology, from, to);
+        return (stays ? 4 * all * all : 0) + meeting(from, to);
     };
     const auto sort = [](std::vector<Placed>& list) {
         std::stable_sort(list.begin(), list.end(),

@@ -17,6 +17,10 @@ constexpr int distance(int from, int to, int size) { return to >= from ? to - fr
 // In which place ranks a and b meet, where they meet in pairs; 0: they are one.
 std::uint64_t meeting(int a, int b);
 
+// The same of a message from one host to another: hosts meet, and of the ranks of the two each sends first to
+// the one whose place on its host is its own, then to the next. Pre: not on one host.
+std::uint64_t meeting(const Topology& topology, int from, int to);
+
 // Messages to and from others: those with bytes, and those without where Exchange::empty_travel. Both ends of
 // a message give it the same place in the order of all messages, so that an exchange in this order settles in
 // the smallest window (engine/window.h).
