@@ -133,5 +133,20 @@ TEST(Building, LongMessagesStayWithinTheMessagesOfAPair) {
     }
 }
 
+// Where the numbers of a pair set the size of pieces, the half of one byte more has fewer of them than the
+// other.
+TEST(Building, HalvesOfDifferentNumbersOfPiecesArriveWhole) {
+    const Choice choice = choice_of("split_binary:chunk_bytes=1");
+    for (int p = 1; p <= 13; ++p)
+        for (std::uint64_t chunk = 1; chunk <= 5; ++chunk)
+            for (std::uint64_t more : {0, 1, 2}) {
+                Problem problem{0, p, p / 2, 2 * 6 * chunk + more};
+                problem.messages_per_pair = 2 * 6;
+                check(choice, problem, Topology{}, 1);
+                if (HasFatalFailure()) return;
+            }
+    check(choice, {0, 4, 0, max_messages_per_pair + 1}, Topology{}, 1);
+}
+
 }  // namespace
 }  // namespace thalweg

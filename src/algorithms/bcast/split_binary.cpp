@@ -67,7 +67,9 @@ Schedule build(const Problem& problem, const Topology&, const Choice& choice) {
         for (std::uint64_t i = 0; i < cut.pieces(); ++i) builder.send(group.rank_at(to), cut.piece(i));
     };
     if (v == 0) {
-        for (std::uint64_t i = 0; i < halves.half[0].pieces(); ++i)
+        // The first half may have one byte more, and so larger pieces, and fewer of them.
+        const std::uint64_t most = std::max(halves.half[0].pieces(), halves.half[1].pieces());
+        for (std::uint64_t i = 0; i < most; ++i)
             for (int child = 1; child <= 2 && child < p; ++child)
                 if (i < halves.half[child - 1].pieces())
                     builder.send(group.rank_at(child), halves.half[child - 1].piece(i));
