@@ -164,6 +164,28 @@ TEST(ByHosts, LongVectorsStayWithinTheMessagesOfAPair) {
     for (const auto& [text, hosts, serves] : cases) check_numbers(Collective::allreduce, text, hosts, serves);
 }
 
+// Where the numbers of a pair set the size of pieces, a share of one element more has fewer of them.
+TEST(ByHosts, SharesOfDifferentNumbersOfPiecesAreCombinedWhole) {
+    const Choice choice =
+        choice_of("node_leader(intra=linear,inter=recursive_doubling):chunk_bytes=4", Collective::allreduce);
+    for (const std::uint64_t leaders : {2, 3})
+        for (std::uint64_t chunk = 1; chunk <= 5; ++chunk)
+            for (std::uint64_t more = 0; more <= leaders; ++more)
+                for (const bool in_place : {false, true}) {
+                    const Topology topology = topology_of("node:2 core:" + std::to_string(leaders));
+                    Problem problem{0, topology.size(), 0, 4 * (leaders * 6 * chunk + more)};
+                    problem.element_bytes = 4;
+                    problem.in_place = in_place;
+                    problem.messages_per_pair = 2 * 6;
+                    check(choice, problem, topology, 1);
+                    if (HasFatalFailure()) return;
+                }
+    Problem problem{0, 4, 0, 8 * (max_messages_per_pair + 1)};
+    problem.element_bytes = 8;
+    check(choice_of("node_leader:chunk_bytes=8", Collective::allreduce), problem,
+          topology_of("node:2 core:2"), 1);
+}
+
 // Of pieces that are larger than what there is.
 TEST(ByHosts, TakeScratchByTheVectorAndNotByTheChunk) {
     const Topology topology = topology_of("node:2 core:4");

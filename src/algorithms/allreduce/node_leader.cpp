@@ -130,7 +130,10 @@ class HostReduction {
 
     void build() {
         if (local_.size() == 1) return;
-        const std::uint64_t rounds = shares_.pieces(0).count();  // the first share is the largest
+        // A share of one element more may have larger pieces, and fewer of them.
+        std::uint64_t rounds = 0;
+        for (int leader = 0; leader < shares_.count; ++leader)
+            rounds = std::max(rounds, shares_.pieces(leader).count());
         for (std::uint64_t i = 0; i < rounds; ++i)
             for (int leader = 0; leader < shares_.count; ++leader) {
                 const Vector::Pieces pieces = shares_.pieces(leader);
