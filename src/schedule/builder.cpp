@@ -56,7 +56,10 @@ struct Builder::Impl {
         listed_for.push_back(0);
         for (StepId on : explicit_order) depend(id, on);
         auto conflict = [&](StepId on, std::uint64_t) { depend(id, on); };
-        if (step.kind != StepKind::recv) history.read(id, step.source, conflict);
+        // Nobody writes to `in`, so who has read it is of no matter; of n sends whose bytes overlap it would
+        // be n² runs.
+        if (step.kind != StepKind::recv && step.source.buffer != Buffer::in)
+            history.read(id, step.source, conflict);
         if (step.kind != StepKind::send) history.write(id, step.target, conflict);
         after_begin.push_back(static_cast<std::uint32_t>(after.size()));
         return id;
