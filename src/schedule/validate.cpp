@@ -163,13 +163,40 @@ class Validator {
             verdict_.signals += bytes == 0;
             verdict_.bytes += bytes;
         }
-        return true;
+        return check_pieces(recvs);
     }
 
     bool check_unique(const std::vector<End>& ends) {
         for (std::size_t i = 1; i < ends.size(); ++i)
             if (!ends[i - 1].before(ends[i]))
                 return fail(name_of(ends[i].node) + " has the number of another message of this pair");
+        return true;
+    }
+
+    // A message in pieces goes on behind each full one, and ends with the first that is not (step.h). `recvs`
+    // is sorted; a receive that waits for the piece before it is posted when that has come.
+    bool check_pieces(const std::vector<End>& recvs) {
+        piece_before_.assign(group_.total, no_node);
+        for (std::size_t i = 0; i < recvs.size(); ++i) {
+            const auto [rank, id] = group_.place(recvs[i].node);
+            const Step& it = step(rank, id);
+            if (it.full_bytes == 0) continue;
+            if (it.target.bytes > it.full_bytes)
+                return fail(name(rank, id) + " is larger than a full piece of its message");
+            const bool ends = it.target.bytes < it.full_bytes || it.may_follow == 0;
+            const bool followed = i + 1 < recvs.size() && recvs[i + 1].pair == recvs[i].pair &&
+                                  recvs[i + 1].message - it.message <= it.may_follow;
+            if (!followed && !ends) return fail(name(rank, id) + " is a full piece, and none follows");
+            if (!followed) continue;
+            const Node behind = recvs[i + 1].node;
+            if (ends) return fail(name_of(behind) + " stands behind the last piece of its message");
+            const Step& next = step(rank, group_.place(behind).second);
+            if (next.message != it.message + 1 || next.full_bytes == 0 ||
+                next.may_follow + 1 != it.may_follow || next.target.buffer != it.target.buffer ||
+                next.target.offset != it.target.end() || behind < recvs[i].node)
+                return fail(name_of(behind) + " does not go on where the piece before it ends");
+            piece_before_[behind] = recvs[i].node;
+        }
         return true;
     }
 
@@ -282,6 +309,8 @@ class Validator {
             for (StepId id = 0; id < schedules_[rank].steps().size(); ++id)
                 for (StepId on : schedules_[rank].after(id))
                     visit(group_.node(rank, on), group_.node(rank, id));
+        for (Node n = 0; n < group_.total; ++n)
+            if (piece_before_[n] != no_node) visit(piece_before_[n], n);
     }
 
     // From an event that never happens, back along events that never happen, until one comes round again.
@@ -313,6 +342,8 @@ class Validator {
                 const Node candidate = event_of[group_.node(rank, on)];
                 if (waits_for[candidate] != 0) return candidate;
             }
+            const Node piece = piece_before_[end];
+            if (piece != no_node && waits_for[event_of[piece]] != 0) return event_of[piece];
         }
         return now;
     }
@@ -320,6 +351,7 @@ class Validator {
     std::span<const Schedule> schedules_;
     std::span<const Contract> contracts_;
     GroupSteps group_;
+    std::vector<Node> piece_before_;  // of the receive of a piece: that of the one before it, or no_node
     Verdict verdict_;
 };
 

@@ -57,13 +57,14 @@ struct Verdict {
     std::uint64_t redundant_messages = 0;  // messages all of whose bytes were redundant
 };
 
-// Checks: every send meets a receive of equal size and number; no direct message may arrive before its
-// receiver is ready; no cycle across ranks, not even when every
-// send waits for its receive; slices in bounds, `in` never written; no two unordered steps of a rank touch
-// the same bytes when one writes; nothing undefined is read, no element is cut; every required byte ends
-// defined, and as expected; nobody ends too early. schedules[r] and contracts[r] belong to rank r. Reports
-// the first violation in that order. O(total steps × log) time where the order of conflicting steps is
-// written directly, as Builder and the passes do; throws std::bad_alloc only.
+// Checks: every send meets a receive of equal size and number; pieces of a message end where the last one
+// says so, and follow each other in numbers, in memory and in time; no direct message may arrive before its
+// receiver is ready; no cycle across ranks, not even when every send waits for its receive; slices in bounds,
+// `in` never written; no two unordered steps of a rank touch the same bytes when one writes; nothing
+// undefined is read, no element is cut; every required byte ends defined, and as expected; nobody ends too
+// early. schedules[r] and contracts[r] belong to rank r. Reports the first violation in that order. O(total
+// steps × log) time where the order of conflicting steps is written directly, as Builder and the passes do;
+// throws std::bad_alloc only.
 Verdict validate(std::span<const Schedule> schedules, std::span<const Contract> contracts);
 
 }  // namespace thalweg

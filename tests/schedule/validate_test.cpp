@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "cpu_time.h"
 #include "schedule/samples.h"
 
@@ -249,6 +251,83 @@ TEST(validate, a_reduction_reads_its_target) {
                  {"rank 0 step 0 (reduce)", "byte 0 of out, which is undefined"});
     const std::vector<Contract> defined{{4, 4, {{Buffer::in, 0, 4}, out(0, 4)}, {out(0, 4)}, {}}};
     EXPECT_EQ(validate(schedules, defined).status, Status::ok);
+}
+
+// Rank 0 sends 10 bytes in pieces of 4: what `change` makes of both ends, a number of the piece each time.
+Verdict pieces_after(const std::function<void(Step&, std::uint32_t)>& change) {
+    std::vector<Schedule> schedules;
+    for (int rank = 0; rank < 2; ++rank) {
+        Builder builder(rank, 2);
+        for (std::uint32_t i = 0; i < 3; ++i) {
+            const Slice slice = out(4 * i, i < 2 ? 4 : 2);
+            const Builder::Piece piece{i, 7 - i, 4};
+            if (rank == 0)
+                builder.send_piece(1, slice, piece);
+            else
+                builder.recv_piece(0, slice, piece);
+        }
+        Parts parts(std::move(builder).finish());
+        for (std::uint32_t i = 0; i < 3; ++i) change(parts.steps[i], i);
+        schedules.push_back(parts.whole());
+    }
+    return check(schedules, 10);
+}
+
+// Of a message that says itself where it ends, the receiver takes what its pieces say: these lose bytes, or
+// wait for ever, although both ends agree.
+TEST(validate, finds_pieces_that_do_not_make_up_their_message) {
+    EXPECT_EQ(pieces_after([](Step&, std::uint32_t) {}).status, Status::ok);
+    expect_fault(pieces_after([](Step& step, std::uint32_t i) {
+                     if (i == 1) step.full_bytes = 8;
+                 }),
+                 {"rank 1 step 2", "stands behind the last piece"});
+    expect_fault(pieces_after([](Step& step, std::uint32_t i) {
+                     if (i == 2) step.full_bytes = 2;
+                 }),
+                 {"rank 1 step 2", "is a full piece, and none follows"});
+    expect_fault(pieces_after([](Step& step, std::uint32_t i) {
+                     if (i == 0) step.full_bytes = 3;
+                 }),
+                 {"rank 1 step 0", "is larger than a full piece"});
+    const char* goes_on = "does not go on where the piece before it ends";
+    expect_fault(pieces_after([](Step& step, std::uint32_t i) {
+                     if (i == 2) step.message = 3;
+                 }),
+                 {"rank 1 step 2", goes_on});
+    expect_fault(pieces_after([](Step& step, std::uint32_t i) {
+                     if (i == 2) step.may_follow = 4;
+                 }),
+                 {"rank 1 step 2", goes_on});
+    expect_fault(pieces_after([](Step& step, std::uint32_t i) {
+                     if (i == 2) step.full_bytes = 0;
+                 }),
+                 {"rank 1 step 2", goes_on});
+    // The first two in each other's place.
+    expect_fault(pieces_after([](Step& step, std::uint32_t i) {
+                     (step.kind == StepKind::send ? step.source : step.target).offset = i < 2 ? 4 - 4 * i : 8;
+                 }),
+                 {"rank 1 step 1", goes_on});
+}
+
+// The second piece is taken when the first has come, which is sent when rank 1 has the second.
+TEST(validate, finds_a_cycle_through_pieces) {
+    std::vector<Schedule> schedules;
+    for (const bool waits : {false, true}) {
+        schedules.clear();
+        Builder sender(0, 2), receiver(1, 2);
+        const StepId heard = sender.recv(1, out(0, 0));
+        sender.send_piece(1, out(0, 4), {0, 1, 4}, std::span(&heard, waits ? 1 : 0));
+        sender.send_piece(1, out(4, 2), {1, 0, 4});
+        receiver.recv_piece(0, out(0, 4), {0, 1, 4});
+        const StepId second = receiver.recv_piece(0, out(4, 2), {1, 0, 4});
+        receiver.send(0, out(0, 0), std::span(&second, 1));
+        schedules.push_back(std::move(sender).finish());
+        schedules.push_back(std::move(receiver).finish());
+        if (waits)
+            expect_fault(check(schedules, 6), {"waits for", "a cycle of 3 steps"});
+        else
+            EXPECT_EQ(check(schedules, 6).status, Status::ok);
+    }
 }
 
 TEST(validate, large_groups_and_long_schedules_take_seconds_at_most) {
