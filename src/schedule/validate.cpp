@@ -58,6 +58,8 @@ class Validator {
                 if (!inside(rank, slice)) return fail(contract_outside(rank, slice));
             for (const Slice& slice : contracts_[rank].required)
                 if (!inside(rank, slice)) return fail(contract_outside(rank, slice));
+            for (const Slice& slice : contracts_[rank].untouched)
+                if (!inside(rank, slice)) return fail(contract_outside(rank, slice));
             for (const Expectation& expectation : contracts_[rank].expected)
                 if (!inside(rank, expectation.slice)) return fail(contract_outside(rank, expectation.slice));
         }

@@ -39,6 +39,7 @@ struct Contract {
     std::vector<Combination> combined;  // or what they must combine; as many on every rank
     std::uint64_t element_bytes = 1;    // reductions begin and end at multiples of it
     bool synchronises = false;          // must not end before every rank has begun
+    std::vector<Slice> untouched;       // no part of the result, and the program's: never written
 };
 
 struct Verdict {
@@ -61,10 +62,10 @@ struct Verdict {
 // says so, and follow each other in numbers, in memory and in time; no direct message may arrive before its
 // receiver is ready; no cycle across ranks, not even when every send waits for its receive; slices in bounds,
 // `in` never written; no two unordered steps of a rank touch the same bytes when one writes; nothing
-// undefined is read, no element is cut; every required byte ends defined, and as expected; nobody ends too
-// early. schedules[r] and contracts[r] belong to rank r. Reports the first violation in that order. O(total
-// steps × log) time where the order of conflicting steps is written directly, as Builder and the passes do;
-// throws std::bad_alloc only.
+// undefined is read, no element is cut; every required byte ends defined, and as expected, and nothing is
+// written between them; nobody ends too early. schedules[r] and contracts[r] belong to rank r. Reports the
+// first violation in that order. O(total steps × log) time where the order of conflicting steps is written
+// directly, as Builder and the passes do; throws std::bad_alloc only.
 Verdict validate(std::span<const Schedule> schedules, std::span<const Contract> contracts);
 
 }  // namespace thalweg

@@ -149,6 +149,14 @@ class ValueFlow {
                         fail(who + std::to_string(begin) + " of " + buffer_name(slice.buffer) +
                              " is undefined at the end");
                 });
+        // Undefined as they are, nobody can have read them and put them back.
+        for (const Slice& slice : contracts_[rank].untouched)
+            values(rank, slice)
+                .each(slice.offset, slice.end(), [&](std::uint64_t begin, std::uint64_t, const Value& value) {
+                    if (value.origin != 0 && why_.empty())
+                        fail(who + std::to_string(begin) + " of " + buffer_name(slice.buffer) +
+                             " is written, which is no part of the result");
+                });
         for (const Expectation& it : contracts_[rank].expected) {
             const Value right{Expressions::start(static_cast<std::size_t>(it.rank), it.buffer),
                               static_cast<std::int64_t>(it.offset - it.slice.offset)};

@@ -14,6 +14,7 @@
 
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/parcels.h"
+#include "oracle/gaps.h"
 #include "schedule/validate.h"
 
 namespace thalweg::oracle {
@@ -136,6 +137,7 @@ Contract contract_for(Collective collective, const Problem& problem, ProblemOf o
             }
             break;
     }
+    contract.untouched = gaps_between(contract.required, contract.out_bytes);
     return contract;
 }
 

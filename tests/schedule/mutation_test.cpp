@@ -145,4 +145,35 @@ TEST(mutation, two_swapped_messages_are_found) {
     EXPECT_EQ(count.missed, 0) << count.planted << " planted";
 }
 
+// An allgather into memory with gaps, which are the program's: every write of one more byte, or of another
+// step, is found.
+TEST(mutation, every_write_beside_the_result_is_found) {
+    constexpr int size = 3;
+    const std::vector<Block> blocks{{2, 4}, {12, 0}, {8, 5}};
+    Problem problem{0, size, 0, 3};
+    problem.blocks = blocks;
+    const std::vector<Contract> contracts = oracle::contracts_for(Collective::allgather, problem);
+    EXPECT_EQ(contracts[0].untouched, (std::vector<Slice>{out(0, 2), out(6, 2)}));
+    const std::vector<Schedule> good = oracle::all_ranks(size, [&](int rank) {
+        Builder builder(rank, size);
+        const std::uint64_t own = blocks[static_cast<std::size_t>(rank)].bytes;
+        for (int peer = 0; peer < size; ++peer) {
+            const Block& block = blocks[static_cast<std::size_t>(peer)];
+            if (peer == rank && own != 0) builder.copy(out(block.offset, own), {Buffer::in, 0, own});
+            if (peer != rank && own != 0) builder.send(peer, {Buffer::in, 0, own});
+            if (peer != rank && block.bytes != 0) builder.recv(peer, out(block.offset, block.bytes));
+        }
+        return std::move(builder).finish();
+    });
+    EXPECT_EQ(validate(good, contracts).status, Status::ok);
+    for (const std::uint64_t gap : {0, 1, 6, 7}) {
+        const auto bad = changed(good, 0, [&](Parts& parts) {
+            parts.steps.push_back({.source = {Buffer::in, 0, 1}, .target = out(gap, 1)});
+            parts.after.emplace_back();
+        });
+        EXPECT_NE(validate(bad, contracts).why.find("no part of the result"), std::string::npos) << gap;
+        EXPECT_NE(oracle::run(Collective::allgather, problem, bad, 1), "") << gap;
+    }
+}
+
 }  // namespace
