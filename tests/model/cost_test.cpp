@@ -49,6 +49,8 @@ TEST(Prices, RoundsOfThePortModel) {
                     EXPECT_LE(rounds, priced + priced / 3) << text_of(choice, problem);
                     // One byte has no second half.
                     EXPECT_GE(bytes > 1 ? rounds : 2 * rounds, priced) << text_of(choice, problem);
+                } else if (name == "scatter_recursive_doubling") {  // what is passed on overlaps, or competes
+                    EXPECT_LE(rounds, priced + priced / 6) << text_of(choice, problem);
                 } else if (name.starts_with("scatter")) {  // ranks reach the second half at different times
                     EXPECT_LE(rounds, priced + priced / 10) << text_of(choice, problem);
                 } else {

@@ -67,6 +67,33 @@ TEST(Prices, PiecesAndSignalsOfAlltoallsTakeTurnsAtPorts) {
     }
 }
 
+// Places that have no partner get blocks from those that have in as many rounds as it takes to double these
+// until all have them: one for 7 places, of which three of the first four have a partner.
+TEST(Prices, ScattersAmongAnyNumberOfRanksPassOnNoFurtherThanNeeded) {
+    const Choice choice = choice_of("scatter_recursive_doubling");
+    const auto rounds = [&](int p) {
+        return choice.algorithm->price({0, p, 0, 1000 * static_cast<std::uint64_t>(p)}, Topology{}, choice)
+            .rounds;
+    };
+    EXPECT_EQ(rounds(7), 8u);
+    EXPECT_EQ(rounds(12), 9u);
+    EXPECT_EQ(rounds(13), 11u);
+    Machine machine;
+    for (const auto& [latency, rate] :
+         {std::pair<Picoseconds, std::uint64_t>{1000, 0}, {0, 1'000'000'000'000}}) {
+        machine.inter = {latency, rate};  // 1 ns a message, or 1 ps per byte
+        for (int p = 2; p <= 40; ++p) {
+            const Problem problem{0, p, 0, 1000 * static_cast<std::uint64_t>(p)};
+            const Topology topology = hosts_of_one(p);
+            const auto played =
+                static_cast<double>(play(build_all(choice, problem, topology), topology, machine));
+            const auto predicted = static_cast<double>(predict(choice, problem, topology, machine));
+            EXPECT_LE(played, 1.3 * predicted) << text_of(choice, problem) << " at " << latency;
+            EXPECT_GE(played, 0.83 * predicted) << text_of(choice, problem) << " at " << latency;
+        }
+    }
+}
+
 // Pieces and the swap as they are sent, also where the last piece is short: two ranks take the message's
 // time.
 TEST(Prices, BytesOfSplitTreesAmongAnyNumberOfRanks) {

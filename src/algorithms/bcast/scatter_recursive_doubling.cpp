@@ -123,7 +123,10 @@ Price price(const Problem& problem, const Topology&, const Choice&) {
         const int incomplete = problem.size / (2 * mask) * 2 * mask;  // the last group of 2·mask places
         const Exchange exchange = exchange_at(blocks, std::min(incomplete, problem.size - 1), mask);
         if (!exchange.holes) continue;
-        const auto levels = static_cast<std::uint64_t>(patterns::ceil_log2(static_cast<std::uint64_t>(mask)));
+        // Down to a distance at which all have them.
+        const auto levels =
+            static_cast<std::uint64_t>(patterns::floor_log2(static_cast<std::uint64_t>(mask)) -
+                                       patterns::floor_log2(static_cast<std::uint64_t>(exchange.served)));
         price.rounds += levels;
         price.bytes += levels * exchange.theirs.bytes;
     }
