@@ -115,6 +115,9 @@ struct Price {
     // Of piece_bytes, which a rank sends in all, each as soon as one of `ports` is free for it; a last round
     // may have fewer. 0: every round has as many messages as there are ports.
     std::uint64_t messages = 0;
+    // Parts of the message that flow beside one another: a rank that sends `degree` messages per piece of one
+    // gets pieces of the others meanwhile.
+    std::uint64_t flows = 1;
 };
 
 // One row of algorithms.def.

@@ -27,7 +27,8 @@ Picoseconds time_of(const Price& price, const Level& level, std::uint64_t sharin
 
 // From one piece to the next, on the busiest rank.
 Picoseconds period_of(const Price& price, std::uint64_t piece_bytes, const Level& level) {
-    return price.degree * (level.latency + level.transfer(piece_bytes));
+    return price.degree * (level.latency + level.transfer(piece_bytes)) /
+           std::max<std::uint64_t>(price.flows, 1);
 }
 
 Price price_of(const Choice& choice, const Problem& problem) {

@@ -114,5 +114,22 @@ TEST(Prices, BytesOfSplitTreesAmongAnyNumberOfRanks) {
     }
 }
 
+// Pieces of both halves come in turn: twice as many as the busiest rank sends on.
+TEST(Prices, PiecesOfSplitTreesAreHandedOutAsTheyCome) {
+    const Choice choice = choice_of("node_leader(intra=linear,inter=split_binary:chunk_bytes=32K)");
+    for (const Machine& machine : {Machine{}, Machine::from_options(50, 12.5e6)})
+        for (const char* hosts : {"node:2 core:2", "node:3 core:3", "node:4 core:4", "node:5 core:3",
+                                  "node:8 core:2", "node:8 core:4", "node:13 core:4", "node:4 core:16"})
+            for (const std::uint64_t bytes : {64u << 10, 256u << 10, 1u << 20}) {
+                const Topology topology = topology_of(hosts);
+                const Problem problem{0, topology.size(), 0, bytes};
+                const auto played =
+                    static_cast<double>(play(build_all(choice, problem, topology), topology, machine));
+                const auto predicted = static_cast<double>(predict(choice, problem, topology, machine));
+                EXPECT_LE(played, 1.3 * predicted) << text_of(choice, problem) << " " << hosts;
+                EXPECT_GE(played, 0.6 * predicted) << text_of(choice, problem) << " " << hosts;
+            }
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -112,8 +112,10 @@ Price price(const Problem& problem, const Topology&, const Choice& choice) {
     // Of a piece the busiest rank sends as many: the root of two or three ranks one of either half.
     const std::uint64_t degree = problem.size > 3 ? 3 : 2;
     const std::uint64_t last = port_rounds(problem.size) + 1;  // and the swap
-    return {degree * (pieces - 1) + last, degree * halves.half[0].bytes + (last - degree) * chunk, chunk,
-            degree};
+    Price price{degree * (pieces - 1) + last, degree * halves.half[0].bytes + (last - degree) * chunk, chunk,
+                degree};
+    price.flows = 2;
+    return price;
 }
 
 }  // namespace thalweg::bcast::split_binary
