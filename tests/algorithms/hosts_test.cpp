@@ -133,6 +133,7 @@ TEST(ByHosts, LongMessagesStayWithinTheMessagesOfAPair) {
     const struct {
         const char* text;
         const char* hosts;
+        bool serves = true;
     } cases[] = {
         {"node_leader(intra=linear,inter=ring:chunk_bytes=1)", "node:2 core:2"},
         {"node_leader(intra=linear,inter=ring:chunk_bytes=1)", "node:3 core:2"},
@@ -141,8 +142,24 @@ TEST(ByHosts, LongMessagesStayWithinTheMessagesOfAPair) {
         {"node_leader(intra=linear,inter=kport_ring:ports=1024:chunk_bytes=1)", "node:4 core:1,2,3,2"},
         {"node_leader(intra=chain:chunk_bytes=1,inter=ring:chunk_bytes=16)", "node:3 core:3"},
         {"node_leader(intra=scatter_ring,inter=ring:chunk_bytes=16)", "node:3 core:4"},
+        {"node_leader(intra=scatter_recursive_doubling,inter=ring:chunk_bytes=16)", "node:3 core:4"},
+        {"node_leader(intra=scatter_recursive_doubling,inter=ring:chunk_bytes=16)", "node:3 core:3,1,2"},
+        {"node_leader(intra=scatter_recursive_doubling,inter=ring)", "node:20 core:2", false},
     };
-    for (const auto& [text, hosts] : cases) check_numbers(Collective::allgather, text, hosts, true);
+    for (const auto& [text, hosts, serves] : cases) check_numbers(Collective::allgather, text, hosts, serves);
+}
+
+// A piece of a broadcast may be two messages of a pair inside a host, or more.
+TEST(ByHosts, LongBroadcastsStayWithinTheMessagesOfAPair) {
+    for (const char* inside : {"linear", "binomial", "chain:chunk_bytes=1", "split_binary:chunk_bytes=1",
+                               "circulant:chunk_bytes=1", "scatter_ring", "scatter_recursive_doubling"})
+        for (const char* between : {"chain:chunk_bytes=1", "split_binary:chunk_bytes=1"})
+            for (const char* hosts :
+                 {"node:2 core:2", "node:3 core:3,1,2", "node:2 core:5", "node:4 core:7"}) {
+                const std::string text =
+                    "node_leader(intra=" + std::string(inside) + ",inter=" + between + ")";
+                check_numbers(Collective::bcast, text.c_str(), hosts, true);
+            }
 }
 
 // The same of reductions, where the leaders of a host hand out their pieces side by side.

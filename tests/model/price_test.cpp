@@ -114,6 +114,25 @@ TEST(Prices, BytesOfSplitTreesAmongAnyNumberOfRanks) {
     }
 }
 
+TEST(Prices, TheLargestMessageOfAScatterIsThatOfItsSchedules) {
+    const Choice choice = choice_of("scatter_recursive_doubling");
+    for (int p = 2; p <= 20; ++p)
+        for (const std::uint64_t bytes : {1, 7, 1000}) {
+            const Problem problem{0, p, 0, bytes};
+            std::uint64_t largest = 0, numbers = 0;
+            for (const Schedule& schedule : build_all(choice, problem, Topology{}))
+                for (const Step& step : schedule.steps()) {
+                    largest = std::max(largest, step.source.bytes);
+                    numbers = std::max<std::uint64_t>(numbers, step.message + 1);
+                }
+            EXPECT_EQ(choice.algorithm->price(problem, Topology{}, choice).piece_bytes, largest)
+                << text_of(choice, problem);
+            Problem fewer = problem;
+            fewer.messages_per_pair = numbers - 1;
+            EXPECT_NE(refuse(choice, fewer, Topology{}), "") << text_of(choice, problem);
+        }
+}
+
 // Pieces of both halves come in turn: twice as many as the busiest rank sends on.
 TEST(Prices, PiecesOfSplitTreesAreHandedOutAsTheyCome) {
     const Choice choice = choice_of("node_leader(intra=linear,inter=split_binary:chunk_bytes=32K)");

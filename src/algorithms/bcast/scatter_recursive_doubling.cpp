@@ -18,8 +18,6 @@
 
 namespace thalweg::bcast::scatter_recursive_doubling {
 
-std::string_view refuse(const Problem&, const Topology&, const Choice&) { return {}; }
-
 namespace {
 
 // Place v's view of the exchange at distance `mask`.
@@ -50,7 +48,19 @@ bool passes_on(int v, int half, int served) {
     return at < half && at < served && at + half >= served;
 }
 
+// The largest distance among so many places that is a power of two.
+int farthest(int places) { return 1 << patterns::floor_log2(static_cast<std::uint64_t>(places - 1)); }
+
 }  // namespace
+
+// From one rank to another goes a block of the scatter, one at their distance, and one that is passed on, at
+// one distance at most: where v has a partner and v + half has none, at any larger distance v has none
+// either.
+std::string_view refuse(const Problem& problem, const Topology&, const Choice&) {
+    const bool holes = 2 * farthest(problem.size) != problem.size;
+    const bool too_many = problem.size > 1 && (holes ? 3u : 2u) > problem.messages_per_pair;
+    return too_many ? "it exceeds the messages that two ranks may exchange" : "";
+}
 
 Schedule build(const Problem& problem, const Topology&, const Choice&) {
     Builder builder(problem.rank, problem.size);
@@ -115,7 +125,7 @@ Price price(const Problem& problem, const Topology&, const Choice&) {
     if (problem.size == 1 || problem.bytes == 0) return {};
     const patterns::Blocks blocks(problem);
     const Price scatter = patterns::price_scatter(problem);
-    Price price = {2 * scatter.rounds, scatter.bytes, problem.bytes, 2};
+    Price price = {2 * scatter.rounds, scatter.bytes, blocks.range(0, farthest(problem.size)).bytes, 2};
     // A complete group sends all that it has, however few the places of the last group are; the place with no
     // partner waits for what its own group passes on.
     for (int mask = 1; mask < problem.size; mask *= 2) {
