@@ -20,6 +20,17 @@ CallWay way_of(const std::string& text) {
 
 }  // namespace
 
+bool choices_change(const Config& config, const Point& point) {
+    const std::string* first = nullptr;
+    for (const std::size_t index : point.columns) {
+        const Column& column = config.columns[index];
+        if (column.native) continue;
+        if (first != nullptr && *first != column.option) return true;
+        first = &column.option;
+    }
+    return false;
+}
+
 bool read_config(const char* path, Config& config, std::string& why) {
     std::ifstream file(path);
     if (!file) {

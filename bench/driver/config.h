@@ -59,6 +59,11 @@ struct Config {
     std::vector<std::string> computes;
 };
 
+// Whether columns of ours at this point are told to choose differently, so that their choice changes between
+// calls: the next call of ours decides anew, which is not timed, and what is timed comes right behind it.
+// Of short calls that is much (decision 108), and no other column may go without.
+bool choices_change(const Config& config, const Point& point);
+
 // False with one sentence in `why`.
 bool read_config(const char* path, Config& config, std::string& why);
 

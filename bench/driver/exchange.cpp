@@ -201,13 +201,22 @@ void ExchangeDriver::measure_point(const Point& point) {
         for (; series[i].untimed_calls < ways[i]->warm_up_calls(); ++series[i].untimed_calls)
             call(*ways[i], &series[i], false);
     }
+    // A plan keeps its choice: an untimed call goes before a repeated one alone, and then before all.
+    bool all_warm = false;
+    for (std::size_t i = 0; i < count; ++i)
+        all_warm |=
+            ways[i] != nullptr && is_ours(config_.columns[point.columns[i]]) && !ways[i]->persistent();
+    all_warm = all_warm && choices_change(config_, point);
     int sample = 0;
     take_turns(
         session_, count, point.samples, point.bytes,
         [&](std::size_t i, bool idle) {
             bool changed = false;
             if (!choose(config_.columns[point.columns[i]], series[i], changed)) return;
-            if (idle || (changed && !ways[i]->persistent())) call(*ways[i], &series[i], false);
+            if (idle || all_warm || (changed && !ways[i]->persistent())) {
+                call(*ways[i], &series[i], false);
+                ++series[i].warm_samples;
+            }
             call_timed(config_.columns[point.columns[i]], *ways[i], series[i]);
             if (ways[i]->persistent() && sample % plan_every == 0) measure_plan(point.columns[i], series[i]);
         },
@@ -232,6 +241,7 @@ void ExchangeDriver::write(const Point& point, const Column& column, const Serie
                         {"idle_packets", idle_packets_},
                         {"neighbours", neighbours_},
                         {"untimed_calls", series.untimed_calls},
+                        {"warm_samples", series.warm_samples},
                         {"init_seconds", series.init_seconds},
                         {"free_seconds", series.free_seconds},
                         {"set_up_seconds", series.set_up_seconds}};

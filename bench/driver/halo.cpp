@@ -171,12 +171,16 @@ void HaloDriver::measure_point(const Point& point) {
     std::vector<Series> series(count);
     std::vector<std::unique_ptr<HaloWay>> ways(count);
     for (std::size_t i = 0; i < count; ++i) ways[i] = prepare(config_.columns[point.columns[i]], series[i]);
+    const bool all_warm = choices_change(config_, point);
     take_turns(point, [&](std::size_t i, bool idle) {
         const Column& column = config_.columns[point.columns[i]];
         const auto way_call = [&] { return ways[i]->call(); };
         bool changed = false;
         if (!choose(column, series[i], changed)) return;
-        if (changed || idle) call(way_call, column, series[i], false, false);
+        if (changed || idle || all_warm) {
+            call(way_call, column, series[i], false, false);
+            ++series[i].warm_samples;
+        }
         call(way_call, column, series[i], true, false);
     });
     check_elsewhere(series);
@@ -199,7 +203,8 @@ nlohmann::json HaloDriver::line_of(const Point& point, const Column& column, con
                          {"copied_bytes_per_s", copied_bytes_per_s_},
                          {"copiers", session_.size},
                          {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
-                         {"make_seconds", series.make_seconds}});
+                         {"make_seconds", series.make_seconds},
+                         {"warm_samples", series.warm_samples}});
     return line;
 }
 

@@ -69,10 +69,14 @@ void HaloDriver::measure_overlap(const Point& point) {
         PMPI_Allgather(&mine, 2, MPI_DOUBLE, all.data(), 2, MPI_DOUBLE, session_.control);
         return all;
     };
+    const bool all_warm = choices_change(config_, point);
     take_turns(point, [&](std::size_t i, bool idle) {
         bool changed = false;
         if (!choose(config_.columns[point.columns[i]], series[i], changed)) return;
-        if (changed || idle) measure(i, 0, false);
+        if (changed || idle || all_warm) {
+            measure(i, 0, false);
+            ++series[i].warm_samples;
+        }
         Hidden& seen = hidden[i];
         const auto pure = measure(i, 0, true);
         seen.here.push_back(pure[static_cast<std::size_t>(session_.rank)].total);

@@ -198,13 +198,14 @@ void Driver::measure_point(const Point& point) {
     std::vector<Series> series(point.columns.size());
     for (const std::size_t index : point.columns) settle(config_.columns[index], comms_[index], point.bytes);
     const int warm_ups = static_cast<int>(config_.warm_up_calls);
+    const bool all_warm = choices_change(config_, point);
     int sample = -warm_ups;
     const auto call = [&](std::size_t i, bool idle) {
         if (!series[i].stopped.empty()) return;
         const std::size_t index = point.columns[i];
         const Column& column = config_.columns[index];
         const bool changed = session_.select(column, config_.collective);
-        if (sample < 0 || changed || (idle && !point.race))
+        if (sample < 0 || changed || ((idle || all_warm) && !point.race))
             measure(column, comms_[index], warm_up_bytes, 1, nullptr);
         if (sample >= 0) take_sample(column, comms_[index], point, sample, series[i]);
     };

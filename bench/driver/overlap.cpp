@@ -291,12 +291,13 @@ void OverlapDriver::measure_point(const Point& point) {
         }
     const double equal_seconds = reference > 0 ? reference : fastest;
     std::vector<OverlapSeries> series(point.columns.size());
+    const bool all_warm = choices_change(config_, point);
     const auto sample = [&](std::size_t i, bool idle) {
         const std::size_t index = point.columns[i];
         const Column& column = config_.columns[index];
         // The next call of ours would decide and plan anew, once.
         const bool changed = session_.select(column, std::string(case_.operation));
-        if (changed || (idle && column.way != CallWay::nothing)) measure_pure(index, nullptr);
+        if (changed || ((idle || all_warm) && column.way != CallWay::nothing)) measure_pure(index, nullptr);
         if (column.way != CallWay::nothing) measure_pure(index, &series[i]);
         if (column.way == CallWay::alone) return;
         if (column.way != CallWay::nothing) measure_own(index, series[i]);

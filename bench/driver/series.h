@@ -20,6 +20,7 @@ struct MeasuredSeries {
     std::vector<double> seconds;          // of each timed call, the last rank's
     double tx_bytes = 0, tx_packets = 0;  // busiest host, all timed calls added up
     std::uint64_t wrong_words = 0, late_samples = 0;
+    int warm_samples = 0;  // that had an untimed call of this column right before them
     Ran ran;
     std::string stopped;
 };
