@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/document.h"
+#include "bench/exchange.h"
 #include "bench/halo.h"
 #include "bench/small.h"
 #include "bench/waiters.h"
@@ -83,6 +84,37 @@ TEST(Glance, ShortCallsAreAllowedWhatTheirTableAllows) {
     EXPECT_EQ(points[0].decision, Verdict::not_slower);  // by 100 of 150 ns
 }
 
+// A plan may be slower than the library's own plan and faster than its calls: who plans has the former
+// without Thalweg.
+TEST(Glance, PlansStandBesideNativePlansAndBesideNativeCalls) {
+    std::vector<Row> rows;
+    const auto add = [&](const std::string& column, double seconds) {
+        Row made = row("mpich", column, 4096, {seconds, seconds, seconds});
+        made.phase = exchange_phase, made.collective = "alltoallv", made.launch = 1;
+        made.exchange = {
+            {"pattern", "dense"}, {"link_bytes", 1048576}, {"init_seconds", {0.5}}, {"free_seconds", {0.0}}};
+        rows.push_back(std::move(made));
+    };
+    add("native", 3);
+    add("native init", 1);
+    add("thalweg init", 1.5);
+    add("thalweg init spread", 1);  // asked for: not what a program gets
+    const auto points = glance(rows);
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[0].operation, "MPI_Alltoallv_init, started again and again");
+    EXPECT_EQ(points[0].compared, "its MPI_Alltoallv_init");
+    EXPECT_DOUBLE_EQ(points[0].ratio.value, 1.5);
+    EXPECT_EQ(points[0].decision, Verdict::slower);
+    EXPECT_EQ(points[1].operation, "MPI_Alltoallv_init, in the place of repeated calls");
+    EXPECT_EQ(points[1].compared, "its MPI_Alltoallv");
+    EXPECT_DOUBLE_EQ(points[1].ratio.value, 0.5);
+    EXPECT_NE(glance_section(rows).find("dense 4 KiB: 1.500"), std::string::npos) << glance_section(rows);
+    // A library without plans has none to stand beside.
+    rows.erase(rows.begin() + 1);
+    ASSERT_EQ(glance(rows).size(), 1u);
+    EXPECT_EQ(glance(rows)[0].compared, "its MPI_Alltoallv");
+}
+
 // A call that is waited for at once may be slower than the library's own nonblocking one and faster than the
 // one that blocks, and is judged by each.
 TEST(Glance, NonblockingNeighbourhoodsStandBesideBothNativeForms) {
@@ -107,6 +139,16 @@ TEST(Glance, NonblockingNeighbourhoodsStandBesideBothNativeForms) {
     add("native nonblocking", 1);
     add("thalweg nonblocking", 1.5);
     add("thalweg nonblocking spread", 1);  // asked for: not what a program gets
+    add("native init", 1);
+    add("thalweg init", 1.2);
+    const auto all = glance(rows);
+    ASSERT_EQ(all.size(), 4u);
+    EXPECT_EQ(all[0].compared, "its MPI_Neighbor_alltoallw_init");
+    EXPECT_DOUBLE_EQ(all[0].ratio.value, 1.2);
+    EXPECT_EQ(all[0].decision, Verdict::slower);
+    EXPECT_EQ(all[1].operation, "MPI_Neighbor_alltoallw_init, in the place of repeated calls");
+    EXPECT_DOUBLE_EQ(all[1].ratio.value, 0.4);
+    rows.resize(rows.size() - 2);
     const auto points = glance(rows);
     ASSERT_EQ(points.size(), 2u);
     EXPECT_EQ(points[0].operation, "MPI_Ineighbor_alltoallw, waited for at once");

@@ -198,6 +198,9 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
         line.of_native = ratio_of_medians(row.seconds, native->seconds);
         if (!inits.empty()) line.against_native = pays_after(inits, native->seconds, row.seconds);
     }
+    if (const Row* plan = beside(rows, row, native_plan);
+        plan != nullptr && row.column.starts_with(automatic_plan) && !row.seconds.empty())
+        line.of_plan = ratio_of_medians(row.seconds, plan->seconds);
     if (const Row* best = best_beside(rows, row); best != nullptr && !row.seconds.empty()) {
         line.best_native = best->column;
         line.of_best = ratio_of_medians(row.seconds, best->seconds);

@@ -32,6 +32,7 @@ struct ExchangeLine {
     double seconds = 0, limit_seconds = 0;  // seconds: the median call
     double init_seconds = 0;                // making and freeing the plan; 0: there is none
     Ratio of_native;                        // against MPI_Alltoallv of the same launch
+    Ratio of_plan;                          // of our plans: against MPI_Alltoallv_init's in that launch
     Ratio of_best;                          // against the fastest of the MPI's own columns in that launch
     std::string best_native;                // which column that is: MPI_Alltoallv's or MPI_Alltoallv_init's
     double window_seconds = 0;              // of the window per call in that launch; 0: there is none

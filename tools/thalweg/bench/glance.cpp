@@ -144,14 +144,19 @@ void add_exchanges(const std::vector<Row>& rows, std::vector<GlancePoint>& point
     const std::vector<ExchangeLine> lines = summarize_exchange(rows);
     const char* const beside = "its MPI_Alltoallv";
     add_column(lines, automatic, "MPI_Alltoallv, repeated", beside, points);
-    add_column(lines, automatic_plan, "MPI_Alltoallv_init, started again and again", beside, points);
+    add_column(lines, automatic_plan, "MPI_Alltoallv_init, started again and again", "its MPI_Alltoallv_init",
+               points, &ExchangeLine::of_plan);
+    add_column(lines, automatic_plan, "MPI_Alltoallv_init, in the place of repeated calls", beside, points);
 }
 
 void add_halos(const std::vector<Row>& rows, std::vector<GlancePoint>& points) {
     const std::vector<HaloLine> lines = summarize_halo(rows);
     const char* const beside = "its MPI_Neighbor_alltoallw";
     add_column(lines, automatic, "MPI_Neighbor_alltoallw, repeated", beside, points);
-    add_column(lines, automatic_plan, "MPI_Neighbor_alltoallw_init, started again and again", beside, points);
+    add_column(lines, automatic_plan, "MPI_Neighbor_alltoallw_init, started again and again",
+               "its MPI_Neighbor_alltoallw_init", points, &HaloLine::of_plan);
+    add_column(lines, automatic_plan, "MPI_Neighbor_alltoallw_init, in the place of repeated calls", beside,
+               points);
     add_column(lines, halo_nonblocking, "MPI_Ineighbor_alltoallw, waited for at once",
                "its MPI_Ineighbor_alltoallw", points, &HaloLine::of_nonblocking);
     add_column(lines, halo_nonblocking, "MPI_Ineighbor_alltoallw, in the place of one that blocks", beside,

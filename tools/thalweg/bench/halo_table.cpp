@@ -72,6 +72,9 @@ HaloLine line_of(const Row& row, const std::vector<const Row*>& rows) {
     if (const Row* native = beside(rows, row, native_halo_nonblocking);
         native != nullptr && row.column.starts_with(halo_nonblocking))
         line.of_nonblocking = ratio_of_medians(row.seconds, native->seconds);
+    if (const Row* plan = beside(rows, row, native_plan);
+        plan != nullptr && row.column.starts_with(automatic_plan))
+        line.of_plan = ratio_of_medians(row.seconds, plan->seconds);
     if (const Row* again = beside(rows, row, native_again), *native = beside(rows, row, native_default);
         again != nullptr && native != nullptr)
         line.noise = median(again->seconds) / median(native->seconds);

@@ -28,6 +28,7 @@ struct HaloLine {
     double noise = 0;      // native against itself; 0: not measured
     Ratio of_native;       // against MPI_Neighbor_alltoallw of the same launch
     Ratio of_nonblocking;  // of our nonblocking calls: against MPI_Ineighbor_alltoallw of the same launch
+    Ratio of_plan;         // of our plans: against MPI_Neighbor_alltoallw_init of the same launch
     double parted_seconds = 0;  // the same messages without overlap, in the same launch; 0: not measured
 
     double of_limit() const { return limits.largest() > 0 ? seconds / limits.largest() : 0; }
