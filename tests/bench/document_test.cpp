@@ -54,6 +54,19 @@ TEST(Document, HoldsATableForEachMpiAndItsCommit) {
     EXPECT_NE(text.find("3.00"), std::string::npos);
 }
 
+// Rows of two machines stand in one table only where its heading names both.
+TEST(Document, TellsOnWhichMachinesRowsWereMeasured) {
+    std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
+    EXPECT_EQ(document(rows).find("Measured on"), std::string::npos);
+    rows[0].context["machine"] = "AMD EPYC, 2 cores, Linux 6.18.1";
+    EXPECT_NE(
+        document(rows).find(" Measured on AMD EPYC, 2 cores, Linux 6.18.1; 1 of 2 rows do not say. How"),
+        std::string::npos);
+    rows[1].context["machine"] = "AMD EPYC, 2 cores, Linux 6.18.2";
+    EXPECT_NE(document(rows).find("AMD EPYC, 2 cores, Linux 6.18.1; on AMD EPYC, 2 cores, Linux 6.18.2. How"),
+              std::string::npos);
+}
+
 TEST(Document, BlockingCollectivesStandApartFromBroadcasts) {
     std::vector<Row> rows{row("native", "decide", 1, {6, 6, 6}), row("thalweg", "decide", 1, {2, 2, 2})};
     for (const char* collective : {"allgather", "allreduce"})

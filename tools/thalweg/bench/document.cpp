@@ -150,12 +150,17 @@ std::string join(const std::set<std::string>& values) {
 
 // Where these rows come from, in one paragraph.
 std::string provenance(const std::vector<Row>& rows) {
-    std::set<std::string> commits, libraries, waiting, days, carried;
-    std::size_t silent = 0;  // rows of before their drivers said
+    std::set<std::string> commits, libraries, waiting, days, carried, machines;
+    std::size_t silent = 0;   // rows of before their drivers said
+    std::size_t nowhere = 0;  // rows of before they named a machine
     for (const auto& row : rows) {
         commits.insert(row.context.value("commit", ""));
         libraries.insert(row.context.value("mpi", ""));
         days.insert(row.context.value("date", "").substr(0, 10));
+        if (const std::string machine = row.context.value("machine", ""); !machine.empty())
+            machines.insert(machine);
+        else
+            ++nowhere;
         const auto settings = row.context.find("settings");
         if (settings != row.context.end()) waiting.insert(settings->value("THALWEG_LAB_WAITING", ""));
         if (row.context.contains("transport"))
@@ -166,10 +171,14 @@ std::string provenance(const std::vector<Row>& rows) {
     }
     const std::string others =
         silent == 0 ? "" : fmt::format("; {} of {} rows do not say", silent, rows.size());
+    std::string on;  // figures of one machine are not those of another
+    for (const std::string& machine : machines) on += (on.empty() ? " Measured on " : "; on ") + machine;
+    if (!on.empty() && nowhere != 0) on += fmt::format("; {} of {} rows do not say", nowhere, rows.size());
+    if (!on.empty()) on += '.';
     waiting.erase("");
     return fmt::format(
-        "{}; commit {}; {}. How the native library waits: {}.{}\n\n", join(libraries), join(commits),
-        join(days), waiting.empty() ? "as it does by itself" : join(waiting),
+        "{}; commit {}; {}.{} How the native library waits: {}.{}\n\n", join(libraries), join(commits),
+        join(days), on, waiting.empty() ? "as it does by itself" : join(waiting),
         carried.empty() ? "" : fmt::format(" Thalweg's calls went over {}{}.", join(carried), others));
 }
 
