@@ -134,7 +134,8 @@ def read_halo(paths):
     """Rows of halo exchanges, by panel, column and point (what the grid and its cells are)."""
     def place(row):
         halo = row["halo"]
-        point = ("x".join(map(str, halo["cells"])) + (", corners" if halo["corners"] else "") +
+        # The same cells lie on several grids of ranks.
+        point = ("x".join(map(str, halo["grid"])) + ": " + "x".join(map(str, halo["cells"])) + (", corners" if halo["corners"] else "") +
                  (", round" if halo["periodic"] else "") + (", upwind" if halo.get("upwind") else ""))
         return panel_of(row)[1:], point
     return newest(paths, "halo", place)

@@ -160,15 +160,15 @@ TEST(Glance, NonblockingNeighbourhoodsStandBesideBothNativeForms) {
     EXPECT_DOUBLE_EQ(points[1].ratio.value, 0.5);
     EXPECT_EQ(points[1].decision, Verdict::not_slower);
     const std::string text = glance_section(rows);
-    EXPECT_NE(text.find("16x16x16 cells: 1.500"), std::string::npos) << text;
+    EXPECT_NE(text.find("4x2x1 ranks of 16x16x16 cells: 1.500"), std::string::npos) << text;
 
     // Other stencils over the same cells are told apart.
     grid.corners = true;
     for (Row& each : rows) each.halo.update(to_json(grid));
-    EXPECT_EQ(glance(rows).at(0).where, "16x16x16 cells, 27 points");
+    EXPECT_EQ(glance(rows).at(0).where, "4x2x1 ranks of 16x16x16 cells, 27 points");
     grid.corners = false, grid.upwind = true;
     for (Row& each : rows) each.halo.update(to_json(grid));
-    EXPECT_EQ(glance(rows).at(0).where, "16x16x16 cells, upwind");
+    EXPECT_EQ(glance(rows).at(0).where, "4x2x1 ranks of 16x16x16 cells, upwind");
 }
 
 TEST(Glance, WaysToSleepThatThisProcessorLacksAreNamed) {

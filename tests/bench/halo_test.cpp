@@ -225,6 +225,17 @@ TEST(HaloTable, LimitsCeilingsAndWhatStandsBesideWhat) {
     EXPECT_EQ(page.find("## Broadcast between hosts"), std::string::npos);  // they are no broadcasts
 }
 
+// Cubes of the same cells lie on a square of ranks and on a line of them.
+TEST(HaloTable, GridsOfTheSameCellsAreToldApart) {
+    std::vector<Row> rows{row("native", 1, {0.4, 0.4, 0.4}), row("native", 2, {0.2, 0.2, 0.2})};
+    rows[1].halo.update(to_json(make({4, 2, 1}, {16, 16, 16}, false, false)));
+    const auto lines = summarize_halo(rows);
+    ASSERT_EQ(lines.size(), 2u);
+    const std::string text = format_halo(lines, true);
+    for (const char* grid : {"| 2x2x2 | 16x16x16 ", "| 4x2x1 | 16x16x16 "})
+        EXPECT_NE(text.find(grid), std::string::npos) << grid << " in\n" << text;
+}
+
 // Over two links the wire needs half as long.
 TEST(HaloTable, LinksPerHostAreToldApart) {
     std::vector<Row> rows{row("native", 1, {0.4, 0.4, 0.4}), row("native", 2, {0.2, 0.2, 0.2})};

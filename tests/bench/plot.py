@@ -66,6 +66,7 @@ with tempfile.TemporaryDirectory(prefix="tw") as name:
             ([results / "alltoallv-mpich-4x1.jsonl"], ["thalweg init", "rma_fence", "pays at once (1.1)",
                                                        "MPICH, 4 hosts x 1 rank, 100 Mbit/s, dense"]),
             ([results / "halo-mpich-4x1.jsonl"], ["native", "isend", "thalweg init", "the largest limit",
+                                                  "2x2x1: 90x90x90", "4x1x1: 90x90x90",
                                                   "MPICH, 4 hosts x 1 rank, 100 Mbit/s"])):
         out = folder / "drawn.svg"
         ended = plot(out, *files)

@@ -117,7 +117,7 @@ void add_nonblocking(const std::vector<Row>& rows, std::vector<GlancePoint>& poi
 std::string subject(const ExchangeLine& line) { return line.pattern + " " + bytes_text(line.bytes); }
 std::string subject(const HaloLine& line) {
     const HaloGrid& grid = line.grid;
-    return extents_text(grid.cells) + " cells" +
+    return extents_text(grid.ranks) + " ranks of " + extents_text(grid.cells) + " cells" +
            (grid.corners ? fmt::format(", {} points", grid.points()) : "") + (grid.upwind ? ", upwind" : "");
 }
 

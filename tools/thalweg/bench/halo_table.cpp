@@ -17,6 +17,11 @@ namespace {
 // Below it a ceiling is not told apart from noise.
 constexpr double least_ceiling = 0.05;
 
+// Grids of the same cells differ in how their ranks lie.
+std::string ranks_text(const HaloGrid& grid) {
+    return extents_text(grid.ranks) + (grid.periodic ? " round" : "") + (grid.upwind ? " upwind" : "");
+}
+
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
@@ -203,9 +208,7 @@ std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown
     for (const auto& line : lines) {
         if (last != nullptr && point_of(*last) == point_of(line)) continue;
         last = &line;
-        cells.push_back({line.mpi, place_text(line.shape, line.rate),
-                         extents_text(line.grid.ranks) + (line.grid.periodic ? " round" : "") +
-                             (line.grid.upwind ? " upwind" : ""),
+        cells.push_back({line.mpi, place_text(line.shape, line.rate), ranks_text(line.grid),
                          extents_text(line.grid.cells), fmt::format("{}", line.grid.points()),
                          bytes_text(whole(line.largest_bytes)), bytes_text(whole(line.link_bytes)),
                          bytes_text(whole(line.inside_bytes)), bytes_text(whole(line.packed_bytes)),
@@ -219,12 +222,14 @@ std::string format_halo_points(const std::vector<HaloLine>& lines, bool markdown
 
 std::string format_halo(const std::vector<HaloLine>& lines, bool markdown) {
     if (lines.empty()) return "";
-    std::vector<std::vector<std::string>> cells{
-        {"hosts x ranks", "cells", "points", "column", "time", "time/limit", "of native", "without overlap",
-         "saved", "ceiling", "of ceiling", "made in", "link bytes", "samples", "late", "ran"}};
+    std::vector<std::vector<std::string>> cells{{"hosts x ranks", "grid", "cells", "points", "column", "time",
+                                                 "time/limit", "of native", "without overlap", "saved",
+                                                 "ceiling", "of ceiling", "made in", "link bytes", "samples",
+                                                 "late", "ran"}};
     for (const auto& line : lines) {
-        std::vector<std::string> row{place_text(line.shape, line.rate), extents_text(line.grid.cells),
-                                     fmt::format("{}", line.grid.points()), line.column};
+        std::vector<std::string> row{place_text(line.shape, line.rate), ranks_text(line.grid),
+                                     extents_text(line.grid.cells), fmt::format("{}", line.grid.points()),
+                                     line.column};
         if (!line.stopped.empty()) {
             row.resize(cells[0].size() - 1, "-");
             row.push_back(line.stopped);
