@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """docs/measurements.md and its pictures are what the result files say, and the figures in README.md are those of that
 page, in a table as `make demo` prints it."""
+import collections
+import json
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -141,5 +144,104 @@ for name, operations in judged.items():
     checked += 1
 if not checked:
     sys.exit("README.md: no row of the applications")
+
+# What README.md says of planned exchanges, in times of the MPI's own calls of the same launch.
+exchanges = collections.defaultdict(list)
+for path in results:
+    if path.stem.split("-")[0] not in ("alltoallv", "halo"):
+        continue
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["phase"] == "exchange":
+            what = row["exchange"]["pattern"], row["bytes"]
+        elif row["phase"] == "halo" and not row["halo"]["corners"] and not row["halo"].get("upwind"):
+            what = "x".join(map(str, row["halo"]["grid"])), "x".join(map(str, row["halo"]["cells"]))
+        else:
+            continue
+        if row["seconds"]:
+            exchanges[row["context"]["mpi_name"], row["context"]["shape"], *what].append(row)
+
+
+def of_native(mpi, shape, *what, column="thalweg init"):
+    """The newest row of the column, and its time over that of the native column of its launch."""
+    ours = max((row for row in exchanges[mpi, shape, *what] if row["column"] == column), key=lambda row: row["launch"])
+    native = next(row for row in exchanges[mpi, shape, *what]
+                  if row["launch"] == ours["launch"] and row["column"] == "native")
+    return statistics.median(ours["seconds"]) / statistics.median(native["seconds"]), ours
+
+
+def ratios(mpis, shape, *whats, columns=("thalweg init",)):
+    return [of_native(mpi, shape, *what, column=column)[0] for mpi in mpis for what in whats for column in columns]
+
+
+def texts(values):
+    return ", ".join(f"{value:.2f}" for value in values)
+
+
+def span(values):
+    return f"{min(values):.2f} to {max(values):.2f}"
+
+
+every, between = tuple(names.values()), ("3x3", "4x1", "4x2", "8x1")
+mixes = [("4x2x1", cells) for cells in ("640x8x1024", "1024x2x1024", "2048x1x1024")]
+inside = [("1x2x1", cells) for cells in ("640x8x1024", "1024x2x1024")]
+
+
+def medium(mpis):
+    return [of_native(*key)[0] for key in exchanges if key[0] in mpis and key[1] in between and key[2] == "dense" and
+            16 << 10 <= key[3] <= 64 << 10 and any(row["column"] == "thalweg init" for row in exchanges[key])]
+
+
+# Of allgathers on 4 and 8 hosts: what the agent takes of the time of the communication, and what the sockets' threads do.
+gathers = {}
+for path in results:
+    if path.stem.split("-")[0] not in ("overlap", "rails"):
+        continue
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        context = row["context"]
+        if (row["collective"] != "iallgather" or not row["seconds"] or context.get("environment", "") or
+                context["shape"] not in ("4x1", "4x2", "8x1") or context.get("rails", 1) > 1):
+            continue
+        for column, threads in (("thalweg", "agent"), ("sockets", "other")):
+            key = column, context["mpi_name"], context["shape"], context["rate"], row["bytes"]
+            if row["column"] == column and row["launch"] >= gathers.get(key, (0, 0))[0]:
+                seconds = row["overlap"][f"{threads}_cpu_seconds"]
+                gathers[key] = row["launch"], 100 * seconds / statistics.median(row["seconds"])
+
+
+def shares(column, long):
+    return [share for key, (_, share) in gathers.items() if key[0] == column and (key[-1] >= 256 << 10) == long]
+
+
+def less(application):
+    found = [float(figures[3].split()[0]) for (name, _, shape), figures in applications.items()
+             if name == application and shape in ("4x2", "8x1")]
+    return f"{min(found):.0f} to {max(found):.0f} %"
+
+
+agent, sockets = shares("thalweg", True), shares("sockets", True)
+product = {mpi: of_native(mpi, "8x1", "poisson-4x4x4.mtx", 8 << 10) for mpi in every}
+message = {row["exchange"]["link_bytes"] / row["exchange"]["neighbours"] / 1024 for _, row in product.values()}
+both = {"columns": ("thalweg", "thalweg init")}
+square = [of_native(mpi, "4x1", "2x2x1", "90x90x90", column="thalweg")[0] for mpi in ("openmpi", "impi")]
+said = " ".join(readme.split())
+for sentence in (
+        f"{min(agent):.0f} to {max(agent):.0f} % of the time that the communication takes (sockets {min(sockets):.0f} to "
+        f"{max(sockets):.0f} %), of shorter ones up to {max(shares('thalweg', False)):.0f} % "
+        f"({max(shares('sockets', False)):.0f} %)",
+        f"the sort takes {less('radix sort')} less, the conjugate gradient {less('conjugate gradient')}",
+        "wire's time) | " + " | ".join(texts(ratios([mpi], "4x1", ("dense", 256 << 10))) for mpi in every),
+        "between hosts | " + " | ".join(texts(ratios([mpi], "4x2", *mixes)) for mpi in every),
+        f"5 and 8 MiB | {texts(ratios(['mpich'], '1x2', *inside))} | | {texts(ratios(['impi'], '1x2', *inside))}",
+        f"strided ones | {texts(ratios(['mpich'], '1x2', ('2x1x1', '720x720x12')))} |",
+        f"take {span(medium(('mpich', 'impi')))} times the time of MPICH and of Intel MPI and {span(medium(('openmpi',)))}",
+        f"messages have {message.pop():.0f} KiB takes {span([ratio for ratio, _ in product.values()])} times",
+        f"take {span(ratios(every, '4x2', ('2x2x2', '90x90x90'), **both))} times the time of all three",
+        f"as long ({span(ratios(every, '2x4', ('2x2x2', '90x90x90'), **both))})",
+        f"take {square[0]:.2f} and {square[1]:.2f} times that of Open MPI and Intel MPI"):
+    if sentence not in said:
+        sys.exit(f"README.md does not say, as bench/results do: {sentence}")
+    checked += 1
 checked += len(shown)
 print(f"{checked} rows of README.md stand in docs/measurements.md")
