@@ -130,6 +130,13 @@ TEST(Exchange, UndecidedPointsAreThoseOfTheChoices) {
     const auto points = undecided_points(lines);
     ASSERT_EQ(points.size(), 1u);
     EXPECT_EQ(points.begin()->second, 1024u);
+    // Also beside calls that are not the fastest of the library's.
+    const Row planned = row(native_plan, 1e-3);
+    EXPECT_EQ(undecided_points(
+                  summarize_exchange({spread(native, 1024, 1e-3, 3e-3), spread(ours, 1024, 1.1e-3, 3.3e-3),
+                                      spread(planned, 1024, 0.5e-3, 0.51e-3)}))
+                  .size(),
+              1u);
 }
 
 // 1 MB/s without burst; a small call takes 100 µs, of which pairwise needs 7 once and 1.8 each time.

@@ -236,6 +236,28 @@ TEST(HaloTable, GridsOfTheSameCellsAreToldApart) {
         EXPECT_NE(text.find(grid), std::string::npos) << grid << " in\n" << text;
 }
 
+// What is measured again is what the front of the page calls undecided: nonblocking calls and plans beside
+// the library's own, too.
+TEST(HaloTable, WhateverAColumnIsJudgedByMayBeUndecided) {
+    const auto spread = [](double least, double most) {
+        std::vector<double> seconds;
+        for (int i = 0; i < 30; ++i) seconds.push_back(least + (most - least) * i / 29);
+        return seconds;
+    };
+    const auto undecided = [](const std::vector<Row>& rows) { return any_undecided(summarize_halo(rows)); };
+    const Row native = row("native", 1, spread(4, 4.04));
+    EXPECT_FALSE(undecided({native, row("thalweg", 1, spread(4, 4.04))}));
+    EXPECT_TRUE(undecided({native, row("thalweg", 1, spread(3, 5.6))}));
+    for (const std::string form : {"nonblocking", "init"}) {
+        const Row ours = row("thalweg " + form, 1, spread(1.1, 3.3));
+        EXPECT_FALSE(undecided({native, ours})) << form;
+        EXPECT_TRUE(undecided({native, row("native " + form, 1, spread(1, 3)), ours})) << form;
+        EXPECT_FALSE(undecided({native, row("native " + form, 1, spread(1, 3)),
+                                row("thalweg " + form + " [transport=shm]", 1, spread(1.1, 3.3))}))
+            << form;
+    }
+}
+
 // Over two links the wire needs half as long.
 TEST(HaloTable, LinksPerHostAreToldApart) {
     std::vector<Row> rows{row("native", 1, {0.4, 0.4, 0.4}), row("native", 2, {0.2, 0.2, 0.2})};

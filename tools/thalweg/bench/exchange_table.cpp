@@ -223,8 +223,8 @@ ExchangeLine line_of(const Row& row, const std::vector<const Row*>& rows, double
 std::set<std::pair<std::string, std::uint64_t>> undecided_points(const std::vector<ExchangeLine>& lines) {
     std::set<std::pair<std::string, std::uint64_t>> points;
     for (const ExchangeLine& line : lines)
-        if ((line.column == automatic || line.column == automatic_plan) && line.of_best.value > 0 &&
-            verdict(line.of_best) == Verdict::undecided)
+        if ((line.column == automatic || line.column == automatic_plan) &&
+            any_undecided({line.of_best, line.of_native, line.of_plan}))
             points.insert({line.pattern, line.bytes});
     return points;
 }

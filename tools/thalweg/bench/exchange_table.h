@@ -67,8 +67,8 @@ struct ExchangeLine {
 // Of rows of phase "exchange", the newest of each column; sorted by MPI, shape, pattern, size, column.
 std::vector<ExchangeLine> summarize_exchange(const std::vector<Row>& rows);
 
-// The points of which it is undecided whether a choice of Thalweg's is slower than the best of natives:
-// pattern and bytes.
+// The points of which it is undecided whether a choice of Thalweg's is slower than the best of natives, or
+// than what the front of the page judges it by: pattern and bytes.
 std::set<std::pair<std::string, std::uint64_t>> undecided_points(const std::vector<ExchangeLine>& lines);
 
 // How many lines there are of each verdict.

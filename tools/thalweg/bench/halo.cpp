@@ -98,18 +98,13 @@ std::vector<Row> HaloSweep::rows_here() const {
     return rows;
 }
 
-// Whether a choice of Thalweg's is slower there than the native call.
+// Whether a choice of Thalweg's is slower there than native calls.
 bool HaloSweep::undecided(const nlohmann::json& what) const {
     if (request_.phase != halo_phase) return false;
     std::vector<Row> rows;
     for (const Row& row : rows_here())
         if (what_text(row.halo) == what_text(what)) rows.push_back(row);
-    const std::vector<HaloLine> lines = summarize_halo(rows);
-    return std::any_of(lines.begin(), lines.end(), [](const HaloLine& line) {
-        return line.column.starts_with(automatic) && !line.column.starts_with(halo_parted) &&
-               line.column.find(setting_begins) == std::string::npos && line.of_native.value > 0 &&
-               verdict(line.of_native) == Verdict::undecided;
-    });
+    return any_undecided(summarize_halo(rows));
 }
 
 int HaloSweep::launches_of(const nlohmann::json& what, const std::string& column) const {

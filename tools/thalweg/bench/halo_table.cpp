@@ -137,6 +137,14 @@ std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows) {
     return lines;
 }
 
+bool any_undecided(const std::vector<HaloLine>& lines) {
+    return std::any_of(lines.begin(), lines.end(), [](const HaloLine& line) {
+        return line.column.starts_with(automatic) && !line.column.starts_with(halo_parted) &&
+               line.column.find(setting_begins) == std::string::npos &&
+               any_undecided({line.of_native, line.of_nonblocking, line.of_plan});
+    });
+}
+
 std::vector<HaloJudgement> judge_halo(const std::vector<HaloLine>& lines) {
     std::vector<HaloJudgement> all;
     std::vector<std::vector<double>> gains, most;

@@ -43,6 +43,10 @@ HaloLimits halo_limits_of(const Row& row);
 // Of rows of phase "halo", the newest of each column; sorted by MPI, shape, grid, column.
 std::vector<HaloLine> summarize_halo(const std::vector<Row>& rows);
 
+// Whether it is undecided of any column of ours whether it is slower than what it is judged by. Those with
+// settings of their own, and in two parts, are not judged.
+bool any_undecided(const std::vector<HaloLine>& lines);
+
 // What is asked of a column of ours, over all points of a shape under an MPI.
 struct HaloJudgement {
     std::string mpi, shape, rate, column;

@@ -117,6 +117,12 @@ Verdict verdict(const Ratio& ratio) {
     return ratio.interval.low > 1.0 ? Verdict::slower : Verdict::undecided;
 }
 
+bool any_undecided(std::initializer_list<Ratio> ratios) {
+    return std::any_of(ratios.begin(), ratios.end(), [](const Ratio& each) {
+        return each.value > 0 && verdict(each) == Verdict::undecided;
+    });
+}
+
 bool resolves_three_percent(const Ratio& same) {
     return same.interval.low >= 0.97 && same.interval.high <= 1.03;
 }

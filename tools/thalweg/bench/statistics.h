@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,8 @@ BreakEven pays_after(const std::vector<double>& init, const std::vector<double>&
 // below 1.10. Slower: the interval lies above 1.00. Anything else is undecided.
 enum class Verdict : std::uint8_t { not_slower, slower, undecided };
 Verdict verdict(const Ratio& ratio);
+// Whether one of these is undecided; those without a value were not measured.
+bool any_undecided(std::initializer_list<Ratio> ratios);
 std::string_view name_of(Verdict verdict);
 
 // Whether samples of one thing against samples of the same, whose ratio this is, can tell 3 % from nothing:
