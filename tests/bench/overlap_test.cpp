@@ -132,6 +132,10 @@ TEST(Overlap, ALineComparesWithinItsLaunch) {
     EXPECT_EQ(ours.algorithm, "ring");
     EXPECT_EQ(line_of(lines, native_default).osu, 0);
     EXPECT_FALSE(line_of(lines, no_traffic).moves);
+    // By the ratio of medians, as all verdicts; the median of these pairs' ratios is 0.73.
+    rows[0].overlap["equal"]["arithmetic"]["total"] = {1.0, 2.0, 3.0};
+    rows[4].overlap["equal"]["arithmetic"]["total"] = {3.3, 1.1, 2.2};
+    EXPECT_NEAR(line_of(summarize_overlap(rows), automatic).of_native.value, 1.1, 1e-12);
 }
 
 TEST(Overlap, TheBestBlockingAlgorithmIsTheOneOursGainsLeastOn) {

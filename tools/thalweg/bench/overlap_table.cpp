@@ -28,10 +28,18 @@ const nlohmann::json* equal_part(const Row* row, const std::string& kind) {
     return found == parts.end() ? nullptr : &*found;
 }
 
-Ratio ratio_of(const Row* ours, const Row* theirs, const std::string& kind, const char* what) {
+// Of computation: pair by pair.
+Ratio ratio_of(const Row* ours, const Row* theirs, const std::string& kind) {
     const auto *left = equal_part(ours, kind), *right = equal_part(theirs, kind);
-    return left == nullptr || right == nullptr ? Ratio()
-                                               : median_of_ratios(values(*left, what), values(*right, what));
+    if (left == nullptr || right == nullptr) return {};
+    return median_of_ratios(values(*left, "compute"), values(*right, "compute"));
+}
+
+// Of computation and communication together: what a verdict is given of, as of any other call.
+Ratio ratio_of_totals(const Row* ours, const Row* theirs, const std::string& kind) {
+    const auto *left = equal_part(ours, kind), *right = equal_part(theirs, kind);
+    if (left == nullptr || right == nullptr) return {};
+    return ratio_of_medians(values(*left, "total"), values(*right, "total"));
 }
 
 // The order in which columns stand.
@@ -130,14 +138,14 @@ OverlapLine line_of(const Row& row, const std::vector<const Row*>& rows) {
         line.lost = equal->at("lost");
         line.softirq_seconds = equal->at("softirq_seconds");
     }
-    line.of_native = ratio_of(&row, beside(rows, row, native_default), line.compute, "total");
+    line.of_native = ratio_of_totals(&row, beside(rows, row, native_default), line.compute);
     compare_with_blocking(row, rows, line);
     const Row* const reference = beside(rows, row, socket_reference);
     const Row* const alone = beside(rows, row, no_traffic);
-    line.dilation_arithmetic = ratio_of(&row, reference, "arithmetic", "compute");
-    line.dilation_memory = ratio_of(&row, reference, "memory", "compute");
-    line.slowed_arithmetic = ratio_of(&row, alone, "arithmetic", "compute");
-    line.slowed_memory = ratio_of(&row, alone, "memory", "compute");
+    line.dilation_arithmetic = ratio_of(&row, reference, "arithmetic");
+    line.dilation_memory = ratio_of(&row, reference, "memory");
+    line.slowed_arithmetic = ratio_of(&row, alone, "arithmetic");
+    line.slowed_memory = ratio_of(&row, alone, "memory");
     return line;
 }
 
