@@ -124,12 +124,12 @@ if not others or [measured[mpi, str(4 << 20)][3] for mpi in ("openmpi", "impi")]
     sys.exit(f"README.md: the speed-ups under Open MPI and Intel MPI are {measured['openmpi', str(4 << 20)][3]} and "
              f"{measured['impi', str(4 << 20)][3]}")
 
-# How many points are slower, of how many, as the page has it at a glance.
+# How many points are slower, and undecided, of how many, as the page has it at a glance.
 glance = {}
 for line in page.split("\n## At a glance")[1].split("\n### ")[0].splitlines():
     row = cells(line)
     if len(row) == 10 and row[6].isdigit():
-        glance[row[0]] = int(row[8]), int(row[6])
+        glance[row[0]] = int(row[8]), int(row[9]), int(row[6])
 judged = {"broadcasts": r"MPI_Bcast", "allgathers and allreduces": r"MPI_All(gather|reduce)",
           "nonblocking collectives, computing meanwhile": r"MPI_I(bcast|all\w+), computing meanwhile",
           "nonblocking collectives, waited for at once": r"MPI_I(bcast|all\w+), waited for at once",
@@ -137,10 +137,11 @@ judged = {"broadcasts": r"MPI_Bcast", "allgathers and allreduces": r"MPI_All(gat
           "exchanges between neighbours": r"MPI_(N|In)eighbor_alltoallw.*"}
 for name, operations in judged.items():
     found = [counts for operation, counts in glance.items() if re.fullmatch(operations, operation)]
-    slower, points = (str(sum(each)) for each in zip(*found))
+    slower, undecided, points = (str(sum(each)) for each in zip(*found))
     rows = [row for row in map(cells, readme.splitlines()) if row and row[0] == name]
-    if len(rows) != 1 or rows[0][1:3] != [points, slower]:
-        sys.exit(f"README.md: of {points} points of {name} {slower} are slower, and one row of a table is to say so")
+    if len(rows) != 1 or rows[0][1:4] != [points, slower, undecided]:
+        sys.exit(f"README.md: of {points} points of {name} {slower} are slower and {undecided} undecided, and one row of a table "
+                 "is to say so")
     checked += 1
 if not checked:
     sys.exit("README.md: no row of the applications")
