@@ -79,5 +79,17 @@ TEST(Statistics, GeometricMean) {
     EXPECT_DOUBLE_EQ(geometric_mean({}), 0);
 }
 
+// A ratio of 1.045 that may be 1.00 does not hide one of 1.035 that may not.
+TEST(Statistics, OfSeveralRivalsTheWorstVerdictCounts) {
+    const Ratio uncertain{1.045, {0.997, 1.098}}, sure{1.035, {1.03, 1.04}}, open{1.05, {0.9, 1.2}};
+    EXPECT_TRUE(is_worse(sure, uncertain));
+    EXPECT_FALSE(is_worse(uncertain, sure));
+    EXPECT_TRUE(is_worse(open, uncertain));
+    EXPECT_TRUE(is_worse(sure, open));
+    EXPECT_TRUE(is_worse(uncertain, {1.0, {1, 1}}));
+    EXPECT_FALSE(is_worse(sure, sure));
+    EXPECT_TRUE(is_worse({0.5, {0.5, 0.5}}, {}));
+}
+
 }  // namespace
 }  // namespace thalweg::bench

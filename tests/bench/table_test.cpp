@@ -174,6 +174,18 @@ TEST(Table, WhatWasMeasuredAgainCounts) {
     EXPECT_DOUBLE_EQ(lines[0].against_default.value, 1);
 }
 
+TEST(Table, AnUncertainRatioHidesNoneThatIsSurelyAboveOne) {
+    std::vector<double> spread;  // ours takes 1.045 times the median, or as long, or 1.098 times
+    for (int i = 0; i < 30; ++i) spread.push_back(0.86 + 0.28 * i / 29);
+    const auto lines = summarize({row("native", "decide", 2, spread),
+                                  row("native ring", "decide", 2, std::vector<double>(30, 1.01)),
+                                  row("thalweg", "decide", 2, std::vector<double>(30, 1.045))});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_GT(lines[0].against_default.value, lines[0].against_best.value);
+    EXPECT_EQ(lines[0].best_native, "native ring");
+    EXPECT_EQ(lines[0].decision, Verdict::slower);
+}
+
 TEST(Table, OursStandsBesideTheDefaultOfItsOwnLaunch) {
     const auto lines = summarize({row("native", "decide", 1, {6}), row("thalweg", "decide", 1, {3}),
                                   elsewhere(row("native ring", "decide", 2, {2})),

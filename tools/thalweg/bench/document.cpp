@@ -36,10 +36,10 @@ constexpr const char* legend = R"(
 **limit** is the time the wire needs at least: the bytes beyond the shaper's burst at the measured payload
 rate of a plain TCP stream, plus one latency. **native** is the MPI's default, **best native**, of the default
 and the two fastest of everything that MPI can be told to use, the one beside which Thalweg's ratio is the
-greatest, measured in turns with Thalweg in one launch (one that only the environment of a launch asks for,
-in turns with Thalweg in that environment: where it makes both slow, its time is no rival's, but the ratio
-counts). **speed-up** is native /
-Thalweg. **algorithm x waiting** splits it where the native default's algorithm exists as a schedule of
+greatest (or surely above 1, where the greatest is too uncertain), measured in turns with Thalweg in one
+launch (one that only the environment of a launch asks for, in turns with Thalweg in that environment: where
+it makes both slow, its time is no rival's, but the ratio counts). **speed-up** is native / Thalweg.
+**algorithm x waiting** splits it where the native default's algorithm exists as a schedule of
 ours: that schedule on our engine / Thalweg's choice, times native / that schedule. What the default ran is
 told by its traffic: a native algorithm and a schedule of ours whose bytes on the busiest link and on all
 links agree with the default's within 4 %, and of several the native that is nearest in time (the schedule

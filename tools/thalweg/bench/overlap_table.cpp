@@ -86,7 +86,7 @@ void compare_with_blocking(const Row& row, const std::vector<const Row*>& rows, 
         const Row* const ours = beside(rows, *blocking, automatic);
         if (!blocking->column.starts_with(native_blocking) || ours == nullptr) continue;
         const Ratio ratio = ratio_of_medians(ours->seconds, blocking->seconds);
-        if (ratio.value > line.of_blocking.value) {
+        if (is_worse(ratio, line.of_blocking)) {
             line.of_blocking = ratio;
             line.best_blocking = blocking->column;
         }

@@ -117,6 +117,14 @@ Verdict verdict(const Ratio& ratio) {
     return ratio.interval.low > 1.0 ? Verdict::slower : Verdict::undecided;
 }
 
+bool is_worse(const Ratio& one, const Ratio& other) {
+    const auto badness = [](const Ratio& ratio) {
+        const Verdict told = verdict(ratio);
+        return std::make_pair(told == Verdict::slower ? 2 : told == Verdict::undecided ? 1 : 0, ratio.value);
+    };
+    return badness(one) > badness(other);
+}
+
 bool any_undecided(std::initializer_list<Ratio> ratios) {
     return std::any_of(ratios.begin(), ratios.end(), [](const Ratio& each) {
         return each.value > 0 && verdict(each) == Verdict::undecided;

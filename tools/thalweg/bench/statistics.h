@@ -40,6 +40,10 @@ BreakEven pays_after(const std::vector<double>& init, const std::vector<double>&
 // below 1.10. Slower: the interval lies above 1.00. Anything else is undecided.
 enum class Verdict : std::uint8_t { not_slower, slower, undecided };
 Verdict verdict(const Ratio& ratio);
+// Whether the verdict of the one is worse than that of the other, not slower before undecided before slower,
+// or the same and the ratio greater: of several rivals the worst one is that which tells what becomes of a
+// call. A greater ratio alone may be too uncertain to tell anything.
+bool is_worse(const Ratio& one, const Ratio& other);
 // Whether one of these is undecided; those without a value were not measured.
 bool any_undecided(std::initializer_list<Ratio> ratios);
 std::string_view name_of(Verdict verdict);

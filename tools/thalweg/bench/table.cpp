@@ -132,7 +132,7 @@ Summary summarize_point(const std::vector<const Row*>& rows) {
         if (ours->second->algorithm.empty() && !row->context.value("environment", "").empty() &&
             (line.quicker_elsewhere.empty() || seconds < line.quicker_elsewhere_seconds))
             line.quicker_elsewhere = row->column, line.quicker_elsewhere_seconds = seconds;
-        if (row->column != native_again && ratio.value > line.against_best.value) {
+        if (row->column != native_again && is_worse(ratio, line.against_best)) {
             line.against_best = ratio;
             line.best_native = row->column;
             line.best_native_seconds = seconds;
