@@ -123,9 +123,10 @@ class Cores {
         if (!ranks_[r].busy) poll(r);
     }
 
-    // It looks for a while whether something has come before it gives up its core.
+    // It looks for a while whether something has come before it gives up its core, and sleeps then; so does
+    // who has copied, without a core.
     void poll(std::size_t r) {
-        if (held_[r] == 0 || poll_seconds_ <= 0) return leave(r);
+        if (!shared_ || poll_seconds_ <= 0) return leave(r);
         look(r);
     }
     void look(std::size_t r) {

@@ -139,6 +139,36 @@ TEST(Replay, ARankPollsBeforeItGivesUpACore) {
     EXPECT_GT(keeps, 1.2 * gives_up);  // the second pair waits for the first to end
 }
 
+TEST(Replay, WhoHasCopiedSleepsAsWellWhenNothingMoreComes) {
+    // Rank 1 gets a message after 110 us. What it copies before takes it a microsecond or less; then it has
+    // nothing to do. So has one of three ranks all the while.
+    constexpr std::uint64_t large = 100'000;
+    const auto seconds = [](const SimMachine& machine, std::uint64_t copied) {
+        const auto three = group(3, [=](int rank, Builder& builder) {
+            if (rank == 0) builder.send(1, {Buffer::in, 0, large});
+            if (rank != 1) return;
+            builder.recv(0, out(0, large));
+            builder.copy(out(large, copied), {Buffer::in, 0, copied});
+        });
+        return replayed(three, "node:3", machine).seconds;
+    };
+    SimMachine machine = round_machine();
+    machine.shared_cores = 2;
+    machine.poll_seconds = 1e-6;
+    machine.post_seconds = machine.complete_seconds = 1e-9;
+    machine.copy_rate = machine.host_copy_rate = 1e11;
+    const double awake = seconds(machine, 8);
+    EXPECT_NEAR(seconds(machine, large), awake, 2e-9);
+    machine.sleep_seconds = 15e-6;
+    EXPECT_NEAR(seconds(machine, 8), awake + 15e-6, 2e-9);
+    EXPECT_NEAR(seconds(machine, large), awake + 15e-6, 2e-9);
+    // It naps for 15 us and looks for 5, from one microsecond behind the end of the copy on.
+    machine.sleep_seconds = 0;
+    machine.naps = true;
+    machine.look_seconds = 5e-6;
+    EXPECT_NEAR(seconds(machine, large), 123e-6, 3e-7);
+}
+
 TEST(Replay, TheEngineLooksAtMessagesBetweenPiecesOfACopy) {
     // Rank 0 copies a megabyte; what rank 1 asks for meanwhile is answered after a quarter of it.
     const auto asked = group(2, [](int rank, Builder& builder) {
