@@ -93,7 +93,8 @@ void Network::queue(MessageId m) {
 void Network::take(Channel& channel) {
     while (!channel.untaken.empty()) {
         const auto [m, given] = channel.untaken.front();
-        if (given - channel.gone > machine_.socket_bytes && channel.gone < given) return;
+        const double gone = channel.gone - channel.noticed;  // as `given`, which knows of no notices
+        if (given - gone > machine_.socket_bytes && gone < given) return;
         channel.untaken.erase(channel.untaken.begin());
         events_.taken(m);
     }

@@ -88,6 +88,23 @@ TEST(Kernel, ASendIsOverWhenTheSocketHasIt) {
     EXPECT_NEAR(replayed(stream(1, 4 * mega), "node:2", machine).seconds, 4e-3 + way, near);
 }
 
+TEST(Kernel, QuestionsThatHaveLeftMakeNoRoomInASocket) {
+    // 2000 messages ask, with more bytes together than a socket holds; then one of five segments goes, of
+    // which the last is in the socket when its sender goes on.
+    const auto asked = group(2, [](int rank, Builder& builder) {
+        for (std::uint64_t i = 0; i <= 2000; ++i) {
+            const Slice slice = out(2000 * i, i < 2000 ? 2000 : 5 * piece);
+            if (rank == 0) builder.send(1, slice);
+            if (rank == 1) builder.recv(0, slice);
+        }
+    });
+    SimMachine machine = kernel_machine();
+    machine.inter_eager = 1000;
+    machine.socket_bytes = static_cast<double>(piece);
+    const Outcome outcome = replayed(asked, "node:2", machine);
+    EXPECT_NEAR(outcome.seconds - outcome.root_seconds, 0.1e-3 + way, near);
+}
+
 // Rank 0 sends A and B to rank 1, which sends A back.
 std::vector<Schedule> there_and_back(std::uint64_t bytes) {
     return group(2, [=](int rank, Builder& builder) {
