@@ -192,6 +192,11 @@ void Network::launch(std::uint32_t id, MessageId m) {
     const Matched& message = matching_.messages[m];
     const unsigned rail = rail_[m];
     Link &out = out_[link_of(message.from, rail)], &in = in_[link_of(message.to, rail)];
+    if (!may_go(channels_[id])) {  // a rank has been frozen since
+        channels_[id].busy = false;
+        --out.active;
+        return start_waiting(out);
+    }
     ++in.active;
     const auto bytes = static_cast<double>(message.bytes);
     const double left = bytes - through_at_once(out, in, bytes);
@@ -276,15 +281,18 @@ void Network::end(std::uint32_t id, MessageId m, double shaped) {
     out.queued -= static_cast<double>(message.bytes);
     if (--out.active == 0) out.idle_since = now();
     if (--in.active == 0) in.idle_since = now();
-    // Whoever stands in the queue goes before the next message of the same pair. Whose rank is frozen leaves
-    // its turn to the one behind.
+    start_waiting(out);  // before the next message of the same pair
+    start(id);
+    events_.left(m, shaped, 0);
+}
+
+// Whose rank is frozen leaves its turn to the one behind.
+void Network::start_waiting(Link& out) {
     while (!out.waiting.empty() && out.active < machine_.flows_per_link) {
         const std::uint32_t next = out.waiting.front();
         out.waiting.pop_front();
         start(next);
     }
-    start(id);
-    events_.left(m, shaped, 0);
 }
 
 // A shaper fills its bucket while the link is idle, and lets that much pass unshaped. Both ends shape.

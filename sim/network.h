@@ -98,6 +98,7 @@ class Network {
     void send_segment(Link& out);
     void end_segment(std::uint32_t channel, double bytes, double shaped);
     void start(std::uint32_t channel);
+    void start_waiting(Link& out);
     void launch(std::uint32_t channel, MessageId m);
     void begin_flow(std::uint32_t channel, unsigned rail, double bytes, std::function<void()> done);
     void end(std::uint32_t channel, MessageId m, double shaped);

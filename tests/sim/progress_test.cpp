@@ -49,6 +49,29 @@ TEST(Replay, ARankThatComputesKeepsNobodyElseFromItsHostsLink) {
     EXPECT_NEAR(outcome.by_rank[5], 2e-3 + way, 1e-7);
 }
 
+TEST(Replay, WhatALinkTakesLaterStaysWhereItsRankComputesByThen) {
+    // A link takes a message per millisecond. Rank 0 has given it three, to three hosts, and computes: no
+    // byte moves before it is back.
+    const auto three = group(4, [](int rank, Builder& builder) {
+        for (int other = 1; rank == 0 && other < 4; ++other) builder.send(other, out(0, mega));
+        if (rank != 0) builder.recv(0, out(0, mega));
+    });
+    SimMachine pushed = round_machine();
+    pushed.network_moves_bytes = false;
+    pushed.message_gap = 1e-3;
+    ReplayOptions options;
+    options.compute_by_rank = {10e-3, 0, 0, 0};
+    for (const Shares shares : {Shares::simgrid, Shares::ours})
+        for (const unsigned flows : {0u, 2u}) {
+            options.shares = shares;
+            pushed.flows_per_link = flows;
+            const Outcome outcome = replayed(three, "node:4", pushed, options);
+            ASSERT_EQ(outcome.why, "");
+            for (const std::size_t rank : {1u, 2u, 3u}) EXPECT_GT(outcome.by_rank[rank], 11e-3) << rank;
+            EXPECT_NEAR(outcome.seconds, 13e-3 + 10e-6 + 1e-6, 1e-7);
+        }
+}
+
 TEST(Replay, RanksComputeForAsLongAsTheyAreInTheOperation) {
     // Two hops: the first rank is done at once, the last one after both.
     const auto chain = group(3, [](int rank, Builder& builder) {
