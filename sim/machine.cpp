@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <system_error>
 
@@ -39,6 +40,9 @@ class Reader {
         if ((*found)["from"].get<std::string>().size() < least)
             fault(std::string(R"("from" of ")") + field + "\" is too short to be a source: expected " +
                   std::to_string(least) + " letters or more");
+        constexpr std::size_t fields = 2;
+        if (found->size() != fields)
+            fault(std::string("\"") + field + R"(" has more than its number, "is", and its source, "from")");
         const double value = (*found)["is"].get<double>();
         if (!(value >= 0)) fault(std::string("\"") + field + "\" must not be negative");
         // Bytes, or bytes per second, and seconds: nothing of a machine is that large, and the cost model's
@@ -108,6 +112,23 @@ class Reader {
     std::vector<std::string> seen_;
 };
 
+// Of fields of one name the last would count. `twice`: the first of them, and whose it is; else empty.
+Json parse_once(std::string_view json, std::string& twice) {
+    std::vector<std::set<std::string>> open;
+    std::string outer;
+    const auto look = [&](int, Json::parse_event_t event, Json& read) {
+        if (event == Json::parse_event_t::object_start) open.emplace_back();
+        if (event == Json::parse_event_t::object_end) open.pop_back();
+        if (event != Json::parse_event_t::key) return true;
+        const std::string name = read.get<std::string>();
+        if (open.size() == 1) outer = name;
+        if (!open.back().insert(name).second && twice.empty())
+            twice = "\"" + name + "\"" + (open.size() == 1 ? "" : " of \"" + outer + "\"");
+        return true;
+    };
+    return Json::parse(json, look, true, true);
+}
+
 void read_fabric(Reader& reader, SimMachine& machine) {
     const std::string kind = reader.text("fabric");
     if (kind == "star") {
@@ -166,9 +187,10 @@ SimMachine SimMachine::over_libucp() const {
 
 Status parse_machine(std::string_view json, SimMachine& machine, std::string& why) {
     Json object;
+    std::string twice;
     why.clear();
     try {
-        object = Json::parse(json, nullptr, true, true);
+        object = parse_once(json, twice);
     } catch (const Json::exception& error) {  // "[json.exception.parse_error.101] parse error at line 3, ..."
         const std::string_view text = error.what();
         why = "no JSON: " + std::string(text.substr(std::min(text.find("] "), text.size() - 2) + 2));
@@ -178,6 +200,10 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     }
     if (!object.is_object()) {
         why = "a machine is a JSON object";
+        return Status::invalid_argument;
+    }
+    if (!twice.empty()) {
+        why = twice + " is there twice";
         return Status::invalid_argument;
     }
     constexpr double micro = 1e-6, giga = 1e9;

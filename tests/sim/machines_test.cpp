@@ -134,6 +134,24 @@ TEST(Machines, WhatIsMissingIsWhatIsNamed) {
               R"("from" of "rails" is too short to be a source: expected 8 letters or more)");
 }
 
+// What would count for nothing is a mistake, too.
+TEST(Machines, AFieldIsThereOnceAndSaysNothingElse) {
+    const auto why_not = [](const std::string& to) {
+        SimMachine machine;
+        std::string why;
+        const std::string rails = R"("rails": {"is": 1, "from": "one adapter per host"})";
+        EXPECT_EQ(parse_machine(replaced(text_of("dane"), rails, to), machine, why),
+                  Status::invalid_argument);
+        return why;
+    };
+    const std::string two = R"("rails": {"is": 2, "from": "two adapters per host"})";
+    EXPECT_EQ(why_not(two + ", " + two), R"("rails" is there twice)");
+    EXPECT_EQ(why_not(R"("rails": {"is": 2, "is": 1, "from": "one adapter per host"})"),
+              R"("is" of "rails" is there twice)");
+    EXPECT_EQ(why_not(R"("rails": {"is": 1, "unit": "hundreds", "from": "one adapter per host"})"),
+              R"("rails" has more than its number, "is", and its source, "from")");
+}
+
 TEST(Machines, NumbersThatNoMachineHasAreRefused) {
     const std::string dane = text_of("dane");
     const auto refused = [&](const std::string& from, const std::string& to, const std::string& sentence) {
