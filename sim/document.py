@@ -11,6 +11,7 @@ import error_tables
 import face_tables
 import lab_tables
 import machine_tables
+import onehost_tables
 import paper_tables
 import pictures
 import sparse_tables
@@ -28,7 +29,7 @@ def summary():
          f"{span(alone)} until the last rank is done, {span(row_)} in a row, {span(root)} at the root",
          "where its clock stood; the bytes left out are 1.6 to 21 %"],
         ["[RMA alltoallv](#windows-per-call-and-per-plan-arxiv-260405099), 448 ranks", "38 % less time",
-         f"{span(paper_tables.window_saved(papers))}; measured on the lab, 4 ranks: Open MPI {span(paper_tables.lab_saved('openmpi'))}, MPICH {span(paper_tables.lab_saved('mpich'))}",
+         f"{span(paper_tables.window_saved(papers))}; measured on the lab: Open MPI {span(paper_tables.lab_saved('openmpi'))}, MPICH {span(paper_tables.lab_saved('mpich'))}",
          "how many processes of a host pin memory at once; defects of the library"],
         ["[nonblocking allgather](#nonblocking-allgather-cluster-2012)", "68 % less than blocking",
          f"up to {paper_tables.allgather_best():.0f} %", "an agent on a free core does more than an adapter with task lists"],
@@ -60,10 +61,34 @@ def speed():
 
 Processor seconds of one core, once, what passed on the clock meanwhile, beside whatever else the machine did, and memory at
 its highest; the limit of memory is 16 GiB. The core: one of two virtual
-ones of an AMD EPYC, whose pace varies: the last line took 10 to 20 s, and 125 to 209 s by SimGrid's own solver. A test of the long run (`sim.speed`)
-holds the targets.
+ones of an AMD EPYC, whose pace varies. The last line is by [our own solver](decisions/0046-simulated-without-actors.md) for the shares of
+links. A test of the long run (`sim.speed`) holds the targets.
 
 """ + table(["what", "machine", "ranks", "messages", "took", "on the clock", "target", "peak", "when, and of what"], lines)
+
+
+def losses(least=0.05):
+    """Where a native's default takes less than what Thalweg would choose, of the table `defaults`."""
+    points, left, ours = {}, [], []
+    for row in rows("defaults"):
+        points.setdefault(tuple(row[field] for field in ("collective", "machine", "mapping", "bytes")), {})[row["column"]] = row
+    for (collective, machine, mapping, count), columns in points.items():
+        chosen = columns["auto"]
+        for column, name in (("mpich", "MPICH"), ("openmpi", "Open MPI")):
+            ratio = columns[column]["seconds"] / chosen["seconds"]
+            if not 0 < ratio < 1 - least:
+                continue
+            if chosen["reason"].startswith("left to"):
+                left.append(ratio)
+            else:
+                ours.append(f"{collective} of {size(count)} on `{machine}`, {mapping} mapping: {name}'s default takes {ratio:.2f} of its time")
+    text = f"By more than {100 * least:.0f} % it does at {len(left) + len(ours)} of {2 * len(points)} comparisons."
+    if left:
+        text += f""" At {len(left)} of them small messages are left to
+MPICH, and Open MPI takes down to {min(left):.2f} of its time."""
+    if ours:
+        text += " By what is chosen for these:\n\n" + "\n".join(f"- {one}" for one in ours)
+    return text
 
 
 CURVES = (("bcast", "binomial", 1 << 10, "bcast 1 KiB"), ("bcast", "binomial", MIB, "bcast 1 MiB, binomial"),
@@ -199,12 +224,11 @@ its place where the credits want it ([receipts](decisions/0088-receipts-ask-in-t
 Each has a section below with the arithmetic.
 """, error_tables.claim(), lab_tables.lab(), error_tables.two_links(), lab_tables.natives(), error_tables.natives_by_size(), face_tables.lab(),
              sparse_tables.lab(), beside_tables.lab(),
-             lab_tables.onehost(), error_tables.onehost_by_size(), lab_tables.published(), lab_tables.smpi(), machine_tables.machines(),
+             onehost_tables.onehost(), onehost_tables.by_size(), lab_tables.published(), lab_tables.smpi(), machine_tables.machines(),
              machine_tables.routes(),
              paper_tables.rings(), paper_tables.allgather(), paper_tables.eight(),
-             paper_tables.gains("defaults", "Thalweg's choice and the natives' defaults", """Simulated time of what Thalweg would choose by its tables and its cost model, and how much longer the natives'
-defaults take. Below 1.00 the choice loses; below it by more than a
-few percent only sizes that are left to MPICH, whose blocking calls Thalweg does not take (small messages).
+             paper_tables.gains("defaults", "Thalweg's choice and the natives' defaults", f"""Simulated time of what Thalweg would choose by its tables and its cost model, and how much longer the natives'
+defaults take. Below 1.00 the choice loses. {losses()}
 
 **limit** (`/ limit` and `limit_seconds` of `thalweg sim`): the bytes that must cross the busiest host's links, whatever the
 algorithm, at the rate of a link (`link_GBps`), on all rails, whatever one message alone reaches of it; and one latency, with posting
@@ -222,7 +246,7 @@ between neighbours is; the limit is that of the busiest host's links.
              paper_tables.windows(), face_tables.halo(), paper_tables.apps(),
              curves("curves", "To 65,536 ranks", """`slingshot`, 64 ranks per host. Schedules of log-step algorithms and of halo exchanges (six faces of a 3D grid of ranks) stay
 small: what a rank needs is in the table. The last columns are what building and replaying all ranks took, once: processor
-seconds of one core, beside other work: of a calm machine a third to a half. A point that takes more than ten minutes or 16 GiB is
+seconds of one core, beside other work. A point that takes more than ten minutes or 16 GiB is
 the cost model's, *slanted*. The cost model knows nothing of halo exchanges. Their time grows where a host's neighbours are no longer on
 its own router, an upper bound there ([routing](#what-routing-can-matter)).
 """), squares(), speed(),

@@ -131,11 +131,3 @@ of one link: a message goes over the link with less to do, and never over both a
 is **not modelled**: where it does, simulated times are up to twice the measured ones.
 
 """ + table([*PLACE, "whose", *POINT], lines)
-
-
-def onehost_by_size():
-    lines = [[collective, f"1x{ranks}", size(count), *lab_tables.summary(group)[:3], *worst_of(group)]
-             for (collective, ranks, count), group in lab_tables.groups(rows("onehost"), "collective", "ranks", "bytes")]
-    return """### One host by operation, shape and size
-
-""" + table([*PLACE, "points", "median error", "within 20 %", "worst", "which"], lines) if lines else ""

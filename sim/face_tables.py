@@ -214,7 +214,7 @@ long. One link of 100 Gbit/s for 48 ranks makes the network so long that copies 
 400 Gbit/s, make both equally long: there the ceiling is 50 %, and the baseline's order alone is worth {max(halo_saved("mvapich")):.0f} %. **What
 cannot be told:** the paper's hosts, links, face sizes and baseline are not known here, nor whether its 48 % are of time. If they
 are, they stand at that ceiling: an exchange whose copies and network take equally long, against a library that does one
-after the other; the last ten points would be copies that are quicker than one by the receiver.
+after the other; the last {48 - max(halo_saved("mvapich")):.0f} points would be copies that are quicker than one by the receiver.
 
 Where tens of thousands of messages cross hosts, ends of transfers that are nearly simultaneous are made so
 (`sim/network.cpp`), because every end changes the shares of all flows that it touches. The last columns are what one run

@@ -34,5 +34,5 @@ def table(head, body):
 
 def span(values, unit=" %", digits=0):
     """The least and the greatest, or one number where both look alike."""
-    low, high = (f"{value:.{digits}f}" for value in (min(values), max(values)))
+    low, high = (f"{round(value, digits) + 0:.{digits}f}" for value in (min(values), max(values)))  # no -0
     return (low if low == high else f"{low} to {high}") + unit
