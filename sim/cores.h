@@ -31,6 +31,7 @@ class Cores {
           std::function<void(std::size_t)> freed)
         : topology_(topology),
           shared_(machine.ranks_share_cores(ranks.size())),
+          all_(machine.shared_cores),
           free_(machine.shared_cores),
           poll_seconds_(machine.poll_seconds),
           switch_seconds_(machine.switch_seconds),
@@ -65,7 +66,7 @@ class Cores {
         ranks_[r].busy = true;
         const auto run = [this, r, then](double needed) {
             if (ranks_[r].began < 0) ranks_[r].began = now();
-            at(now() + needed, [this, r, then] { release(r, then); });
+            at(now() + needed / left_by_naps(r), [this, r, then] { release(r, then); });
         };
         if (!shared_ || held_[r] != 0) return run(seconds);
         const bool slept = std::exchange(asleep_[r], 0) != 0;
@@ -100,17 +101,48 @@ class Cores {
     }
 
   private:
+    static constexpr double naps_for = 1e-9 * naps_for_ns;
+
+    double waited(std::size_t r) const { return now() - (idle_until_[r] - poll_seconds_); }
+    // How long a rank sleeps that has waited so long, and has napped as long as it does.
+    static double sleep_after(double waited) {
+        constexpr double share = 1.0 / waited_per_sleep, longest = 1e-9 * longest_sleep_ns;
+        const double shortest = 1e-9 * static_cast<double>(shortest_sleep_ns(nap_ns()));
+        return std::clamp(waited * share, shortest, longest);
+    }
     // Until a rank that sleeps looks: it naps first, and then sleeps the longer the more it has waited.
     double lateness(std::size_t r) const {
-        constexpr double naps = 1e-9 * naps_for_ns, share = 1.0 / waited_per_sleep,
-                         longest = 1e-9 * longest_sleep_ns;
         if (nap_seconds_ <= 0) return 0;
-        const double shortest = 1e-9 * static_cast<double>(shortest_sleep_ns(nap_ns()));
-        const double waited = now() - (idle_until_[r] - poll_seconds_);
-        const double nap = nap_seconds_ + look_seconds_;
-        double looks = poll_seconds_ + nap * std::ceil((std::min(waited, naps) - poll_seconds_) / nap);
-        while (looks < waited) looks += look_seconds_ + std::clamp(looks * share, shortest, longest);
-        return std::max(looks - waited, 0.0);
+        const double until = waited(r), nap = nap_seconds_ + look_seconds_;
+        double looks = poll_seconds_ + nap * std::ceil((std::min(until, naps_for) - poll_seconds_) / nap);
+        while (looks < until) looks += look_seconds_ + sleep_after(looks);
+        return std::max(looks - until, 0.0);
+    }
+
+    // The part of a core that rank r has: those that sleep look between their naps, on cores that nobody has
+    // and, as far as these do not suffice, on the others in equal parts. A look takes the longer the less of
+    // a core it has.
+    double left_by_naps(std::size_t r) const {
+        if (nap_seconds_ <= 0) return 1;
+        const auto looks = [this, r](double part) {  // cores
+            double taken = 0;
+            for (std::size_t other = 0; other < ranks_.size(); ++other) {
+                if (other == r || asleep_[other] == 0) continue;
+                if (ranks_[other].unfinished == 0 || ranks_[other].computing) continue;
+                const double slept = waited(other) < naps_for ? nap_seconds_ : sleep_after(waited(other));
+                taken += look_seconds_ / (look_seconds_ / part + slept);
+            }
+            return taken;
+        };
+        const double held = all_ - free_;
+        double low = 0, high = 1;
+        if (looks(high) <= free_) return 1;
+        constexpr int halvings = 20;
+        for (int i = 0; i < halvings; ++i) {
+            const double part = (low + high) / 2;
+            (part + (looks(part) - free_) / held < 1 ? low : high) = part;
+        }
+        return high;
     }
 
     template <class Then>
@@ -153,8 +185,8 @@ class Cores {
     }
 
     const Topology& topology_;
-    bool shared_;    // all hosts' ranks have a few cores together
-    unsigned free_;  // of those
+    bool shared_;          // all hosts' ranks have a few cores together
+    unsigned all_, free_;  // of those
     double poll_seconds_, switch_seconds_, sleep_seconds_, look_seconds_, nap_seconds_ = 0;
     std::vector<std::uint8_t> held_;    // per rank: it has one of them
     std::vector<std::uint8_t> asleep_;  // per rank: it gave its core up because it had nothing to do

@@ -132,7 +132,7 @@ it shows are simulated, for all points alike ([decision](decisions/0107-shared-c
   posted what they have: a rank keeps its core until there is nothing to do. So the messages of two ranks of a host leave one
   rank after the other, and not mixed. Who begins first is drawn, and the least of 15 counts.
 - An operation and its messages take of a core what the table below says. A rank that waits looks for 5 us before another one has
-  its core.
+  its core. One of ours that naps then, over an MPI library, takes every look of the cores, too.
 - Who is told to send first fills its socket, and its own answer to the other one stands behind that: then the second half of an
   exchange waits for the first. On the lab that is so in most of Open MPI's allgathers of 64 KiB to 1 MiB among four hosts of one rank, which
   take 1.6 times as long then; the least, to which the simulation is held, are without (`bench/results/blocking-openmpi-4x1.jsonl`). The

@@ -169,6 +169,34 @@ TEST(Replay, WhoHasCopiedSleepsAsWellWhenNothingMoreComes) {
     EXPECT_NEAR(seconds(machine, large), 123e-6, 3e-7);
 }
 
+TEST(Replay, WhoNapsTakesItsLooksFromTheCoresOfOthers) {
+    // Rank 0 sends to rank 1, which is at it for a millisecond and sends to rank 2. Both of these sleep on
+    // the one core until something comes.
+    const auto chain = group(3, [](int rank, Builder& builder) {
+        if (rank == 0) builder.send(1, {Buffer::in, 0, 8});
+        if (rank == 1) builder.send(2, {Buffer::in, 0, 8}, {{builder.recv(0, out(0, 8))}});
+        if (rank == 2) builder.recv(1, out(0, 8));
+    });
+    SimMachine machine = round_machine();
+    machine.shared_cores = 1;
+    machine.poll_seconds = 1e-6;
+    machine.post_seconds = 1e-9;
+    machine.complete_seconds = 1e-3;
+    machine.naps = true;  // of 22.5 us, three ranks of a core
+    machine.look_seconds = 5e-6;
+    // Rank 1 has waited for 28.5 us when it looks. Then rank 2 looks for 5 us of a core after every nap,
+    // which last 5 us / p where it has the part p of one: p + 5 / (5 / p + 22.5) = 1.
+    const double looked = 1e-6 + 28.5e-6, part = 0.8249;
+    const Outcome outcome = replayed(chain, "node:3", machine);
+    ASSERT_EQ(outcome.why, "");
+    EXPECT_NEAR(outcome.by_rank[1], looked + 1e-3 / part, 1e-6);
+    // Nobody else waits any more: rank 2 has the core alone.
+    EXPECT_LT(outcome.by_rank[2], outcome.by_rank[1] + 10e-6 + 28e-6 + 1e-3 + 1e-6);
+    // With a core to spare it looks there.
+    machine.shared_cores = 2;
+    EXPECT_NEAR(replayed(chain, "node:3", machine).by_rank[1], 21e-6 + 1e-3, 1e-6);
+}
+
 TEST(Replay, TheEngineLooksAtMessagesBetweenPiecesOfACopy) {
     // Rank 0 copies a megabyte; what rank 1 asks for meanwhile is answered after a quarter of it.
     const auto asked = group(2, [](int rank, Builder& builder) {
