@@ -47,8 +47,9 @@ double Protocol::seconds_for(Task task) const {
             if (!inside(m))
                 return machine.post_seconds + (put(task.index) ? machine.put_seconds : 0) +
                        (eager(task.index) || put(task.index) ? handed(m) : 0) + apart(m, gathered);
+            // Short ones are in caches where they lie.
             return machine.post_inside_seconds.value_or(machine.post_seconds) +
-                   (eager(task.index) ? copied : 0);
+                   (eager(task.index) ? copied + (m.bytes > small_copy_bytes ? apart(m, gathered) : 0) : 0);
         case Work::post_recv:
             return machine.post_recv_seconds.value_or(machine.post_seconds);
         case Work::start_large:
@@ -69,9 +70,9 @@ double Protocol::seconds_for(Task task) const {
 }
 
 std::uint64_t Protocol::came_last(const Matched& m) const {
-    if (inside(m)) return m.bytes;
     const std::uint64_t lines = moved(m) - m.bytes;
     const auto apart = static_cast<std::uint64_t>(static_cast<double>(lines) * scattered);
+    if (inside(m)) return apart + m.bytes;
     return apart +
            (segments_ ? std::min(m.bytes, static_cast<std::uint64_t>(machine_.kernel_bytes)) : m.bytes);
 }

@@ -86,6 +86,24 @@ TEST(Halo, CellsThatLieApartTakeTheirCacheLines) {
     EXPECT_NEAR((cell_link - row_link) * machine.copy_rate / lines, 1, 0.05);
 }
 
+// Of a message that both ends copy, too: gathered by the one, scattered by the other. 16,200 bytes are sent
+// so on this machine, 16,928 are fetched.
+TEST(Halo, CellsThatLieApartAreGatheredAndScatteredInsideAHost) {
+    const SimMachine machine = machine_of("ib2304");
+    ASSERT_EQ(machine.intra_eager, 16384u);
+    const auto seconds_of = [&machine](const char* ranks, const char* cells) {
+        HaloGrid grid;
+        EXPECT_EQ(read_grid({ranks, cells, 3, 7, false, false}, 2, grid), "");
+        Point point = point_of(Collective::alltoallv, "spread");
+        point.faces = Faces::of_cells(grid);
+        return simulate(point, mapped(machine, "block", 2, 2), machine).outcome.seconds;
+    };
+    const double lines = 7 * 45.0 * 45 * 8;  // beyond the bytes themselves
+    const double apart = seconds_of("1x1x2", "45x45x2");
+    EXPECT_NEAR((apart - seconds_of("2x1x1", "2x45x45")) * machine.copy_rate / lines, 1, 0.05);
+    EXPECT_NEAR(seconds_of("1x1x2", "46x46x2") / apart, 1, 0.2);
+}
+
 // A square of hosts: in pairs every link carries something all the time, in the order of the neighbours'
 // ranks it does not (docs/decisions/0095-neighbours-meet-in-pairs.md; measured there: 1.1 and 1.5 times the
 // limit).
