@@ -1,10 +1,11 @@
-"""What a core does for short messages, from what sim/wire.py has measured (sim/results/costs.jsonl).
+"""What a core does for messages, from what sim/wire.py has measured (sim/results/costs.jsonl and exchange.jsonl).
 
-    sim/costs.py     prints the figures of sim/machines/lab-*.json that are derived here, in us
+    sim/costs.py     prints the figures of sim/machines/lab-*.json that are derived here
 
 Of a launch the least of the rounds counts, of six launches the middle one, of three libraries the middle one. An operation with
 four messages less one with one, by three, is a message's cost; what is left is the operation's. A put's is what it takes at
-either end besides its messages and sleeps: each end sends two there and notices two.
+either end besides its messages and sleeps: each end sends two there and notices two. Of an exchange on four hosts of one rank: what
+a receive takes, and the rate at which a send of 32 KiB takes longer than one of 256 bytes.
 """
 import collections
 import json
@@ -54,11 +55,27 @@ def besides(launches, library, end, sleep):
     return (four - one) / 3
 
 
+def posted(rows):
+    """The same of what posting takes in an exchange: us, and bytes per nanosecond."""
+    least = {(row["mpi"], row["bytes"]): row for row in rows if row["shape"] == "4x1"}
+    libraries = sorted({mpi for mpi, _ in least})
+    small, large = 256, 32768
+
+    def rate(library):
+        return 1e-9 * (large - small) / (least[library, large]["send_seconds"][0] - least[library, small]["send_seconds"][0])
+
+    return {"post_recv_us": statistics.median(1e6 * least[library, small]["recv_seconds"][0] for library in libraries),
+            "socket_GBps": statistics.median(map(rate, libraries))}
+
+
+def of_file(name):
+    return [json.loads(line) for line in (ROOT / f"sim/results/{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
 def stored():
-    lines = (ROOT / "sim/results/costs.jsonl").read_text(encoding="utf-8").splitlines()
-    return derived(json.loads(line) for line in lines)
+    return derived(of_file("costs"))
 
 
 if __name__ == "__main__":
-    for name, value in sorted(stored().items()):
-        print(f"{name:20} {value:.1f}")
+    for name, value in sorted({**stored(), **posted(of_file("exchange"))}.items()):
+        print(f"{name:20} {value:.2f}")
