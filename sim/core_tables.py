@@ -32,7 +32,7 @@ def line(name, mpi, found):
 def costs():
     lines = []
     for name, way, shape in (("the library's own", "native", "8x1"), ("planned, over libucp", "plan", "8x1"),
-                             ("the library's own, inside a host", "native", "1x8")):
+                             ("the library's own, inside a host", "native", "1x8"), ("planned, inside a host", "plan", "1x8")):
         found = measured(way, shape)
         lines += [line(name, mpi, found) for mpi in sorted({key[0] for key in found})]
     if not lines:

@@ -38,7 +38,9 @@ def derived(rows):
     for prefix, way in (("", "native"), ("libucp_", "plan")):
         found[prefix + "post_us"], found[prefix + "start_us"] = of("8x1", way, "send_seconds")
         found[prefix + "complete_us"] = of("8x1", way, "recv_seconds")[0]
-    found["post_inside_us"] = of("1x8", "native", "send_seconds")[0]
+    for prefix, way in (("", "native"), ("libucp_", "plan")):
+        found[prefix + "post_inside_us"] = of("1x8", way, "send_seconds")[0]
+        found[prefix + "complete_inside_us"] = of("1x8", way, "recv_seconds")[0]
     found["libucp_sleep_us"] = [middle("nap_seconds", library, "8x1", "plan", 4) - BESIDES_A_SLEEP for library in libraries]
     if any(way == "puts" for _, _, way, _ in launches):
         for end, name in (("send", "libucp_put_us"), ("recv", "libucp_take_put_us")):

@@ -174,8 +174,9 @@ SimMachine SimMachine::over_libucp() const {
     machine.start_seconds = libucp->start_seconds;
     machine.post_seconds = libucp->post_seconds;
     machine.post_recv_seconds = libucp->post_recv_seconds;
-    machine.post_inside_seconds.reset();
+    machine.post_inside_seconds = libucp->post_inside_seconds;
     machine.complete_seconds = libucp->complete_seconds;
+    machine.complete_inside_seconds = libucp->complete_inside_seconds;
     machine.sleep_seconds = libucp->sleep_seconds;
     machine.put_seconds = libucp->put_seconds;
     machine.take_put_seconds = libucp->take_put_seconds;
@@ -245,6 +246,8 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     if (reader.has("post_recv_us")) read.post_recv_seconds = reader.number("post_recv_us", micro);
     if (reader.has("post_inside_us")) read.post_inside_seconds = reader.number("post_inside_us", micro);
     read.complete_seconds = reader.number("complete_us", micro);
+    if (reader.has("complete_inside_us"))
+        read.complete_inside_seconds = reader.number("complete_inside_us", micro);
     read.copy_rate = reader.positive("copy_GBps", giga);
     if (reader.has("socket_GBps")) read.socket_rate = reader.positive("socket_GBps", giga);
     if (reader.has("small_copy_GBps")) read.small_copy_rate = reader.positive("small_copy_GBps", giga);
@@ -260,6 +263,10 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
         libucp.post_recv_seconds = reader.number("libucp_post_recv_us", micro);
         libucp.complete_seconds = reader.number("libucp_complete_us", micro);
         libucp.sleep_seconds = reader.number("libucp_sleep_us", micro);
+        if (reader.has("libucp_post_inside_us"))
+            libucp.post_inside_seconds = reader.number("libucp_post_inside_us", micro);
+        if (reader.has("libucp_complete_inside_us"))
+            libucp.complete_inside_seconds = reader.number("libucp_complete_inside_us", micro);
         if (reader.has("libucp_put_us")) libucp.put_seconds = reader.number("libucp_put_us", micro);
         if (reader.has("libucp_take_put_us"))
             libucp.take_put_seconds = reader.number("libucp_take_put_us", micro);

@@ -75,12 +75,13 @@ struct SimMachine {
     bool naps = false;
     double look_seconds = 0;
 
-    double start_seconds = 0;                   // of a core for an operation, besides its messages
-    double post_seconds = 0;                    // of a core for posting a send or a receive
-    std::optional<double> post_recv_seconds;    // for posting a receive, where that is less
-    std::optional<double> post_inside_seconds;  // for posting a send to a rank of its own host, likewise
-    double complete_seconds = 0;                // of a core for noticing that one is complete
-    double copy_rate = 0;                       // bytes per second that one core copies
+    double start_seconds = 0;                       // of a core for an operation, besides its messages
+    double post_seconds = 0;                        // of a core for posting a send or a receive
+    std::optional<double> post_recv_seconds;        // for posting a receive, where that is less
+    std::optional<double> post_inside_seconds;      // for posting a send to a rank of its own host, likewise
+    double complete_seconds = 0;                    // of a core for noticing that one is complete
+    std::optional<double> complete_inside_seconds;  // that one of its own host is, where that is another time
+    double copy_rate = 0;                           // bytes per second that one core copies
     std::optional<double> socket_rate;      // that a core hands to its kernel with a message; none: at once
     std::optional<double> small_copy_rate;  // the same of at most small_copy_bytes, where caches hold them
     double host_copy_rate = 0;              // and all cores of a host together
@@ -115,6 +116,7 @@ struct SimMachine {
     struct Libucp {
         double start_seconds = 0, post_seconds = 0, post_recv_seconds = 0, complete_seconds = 0,
                sleep_seconds = 0, put_seconds = 0, take_put_seconds = 0;
+        std::optional<double> post_inside_seconds, complete_inside_seconds;
     };
     std::optional<Libucp> libucp;
 
@@ -125,6 +127,14 @@ struct SimMachine {
     SimMachine over_libucp() const;
     // As that engine finds it over the MPI library: nothing wakes a rank.
     SimMachine over_library() const;
+
+    // Of a core, for posting a send to a rank of its own host or of another one, and for noticing an end.
+    double post_of(bool inside) const {
+        return inside ? post_inside_seconds.value_or(post_seconds) : post_seconds;
+    }
+    double complete_of(bool inside) const {
+        return inside ? complete_inside_seconds.value_or(complete_seconds) : complete_seconds;
+    }
 
     double copy_rate_of(std::uint64_t bytes) const {
         return bytes <= small_copy_bytes ? small_copy_rate.value_or(copy_rate) : copy_rate;

@@ -48,22 +48,22 @@ double Protocol::seconds_for(Task task) const {
                 return machine.post_seconds + (put(task.index) ? machine.put_seconds : 0) +
                        (eager(task.index) || put(task.index) ? handed(m) : 0) + apart(m, gathered);
             // Short ones are in caches where they lie.
-            return machine.post_inside_seconds.value_or(machine.post_seconds) +
+            return machine.post_of(true) +
                    (eager(task.index) ? copied + (m.bytes > small_copy_bytes ? apart(m, gathered) : 0) : 0);
         case Work::post_recv:
             return machine.post_recv_seconds.value_or(machine.post_seconds);
         case Work::start_large:
             return machine.post_seconds + handed(m);
         case Work::take_eager:
-            return machine.complete_seconds + copied + (inside(m) ? 0 : apart(m, scattered));
+            return machine.complete_of(inside(m)) + copied + (inside(m) ? 0 : apart(m, scattered));
         case Work::take_put:
             return machine.complete_seconds + machine.post_seconds + machine.take_put_seconds;
         case Work::tell_put:
-            return machine.complete_seconds + machine.post_seconds;
+            return machine.complete_of(inside(m)) + machine.post_of(inside(m));
         case Work::finish_recv:
-            return machine.complete_seconds + (inside(m) ? 0 : apart(m, scattered));
+            return machine.complete_of(inside(m)) + (inside(m) ? 0 : apart(m, scattered));
         case Work::answer:
-            return machine.complete_seconds;
+            return machine.complete_of(inside(m));
         default:
             return 0;
     }

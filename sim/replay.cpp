@@ -154,7 +154,7 @@ class Replay {
             return cores_.copy(r, protocol_.moved(m), machine_.copy_rate, [this, task] { fetched(task); });
         if (task.work == Work::take_eager && m.bytes > small_copy_bytes) {
             // Out of a buffer that is still in some cache, into memory that the host's ranks share.
-            return cores_.occupy(r, protocol_.machine_for(m.left).complete_seconds, [this, r, task] {
+            return cores_.occupy(r, protocol_.machine_for(m.left).complete_of(inside(m)), [this, r, task] {
                 cores_.copy(r, protocol_.came_last(message(task.index)), machine_.copy_rate,
                             [this, task] { perform(task); });
             });

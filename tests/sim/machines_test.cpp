@@ -80,7 +80,11 @@ TEST(Machines, WhatALibraryAsksIsItsOwn) {
         EXPECT_FALSE(over.adds_receipts(true)) << mpi;
         EXPECT_FALSE(over.synchronous_asks) << mpi;
         EXPECT_GT(over.start_seconds, lab.start_seconds) << mpi;
+        EXPECT_LT(over.post_of(true), over.post_of(false)) << mpi;
+        EXPECT_GT(over.post_of(true), lab.post_of(true)) << mpi;
     }
+    EXPECT_LT(lab.complete_of(true), lab.complete_of(false));
+    EXPECT_EQ(dane.complete_of(true), dane.complete_of(false));
     EXPECT_FALSE(dane.puts);
     EXPECT_TRUE(dane.over_libucp().puts);
     EXPECT_EQ(dane.over_libucp().post_seconds, dane.post_seconds);

@@ -71,6 +71,11 @@ TEST(Replay, PostingAndCompletingTakeTheRanksOwnCore) {
     // The receiver posts ten receives while nine messages arrive, then completes ten.
     EXPECT_NEAR(replayed(stream(10, 8), "node:2", machine).seconds, 10 * 100e-6 + 10 * 50e-6, 1e-6);
     EXPECT_NEAR(replayed(stream(1, 8), "node:2", machine).seconds, 100e-6 + 10e-6 + 50e-6, 1e-8);
+    // Inside a host either may take another time: posted in 100 us, and noticed in 20.
+    machine.post_inside_seconds = 10e-6;
+    machine.complete_inside_seconds = 20e-6;
+    EXPECT_NEAR(replayed(stream(1, 8), "node:1 core:2", machine).seconds, 100e-6 + 20e-6, 1e-8);
+    EXPECT_NEAR(replayed(stream(1, 8), "node:2", machine).seconds, 100e-6 + 10e-6 + 50e-6, 1e-8);
     SimMachine slow = round_machine();
     slow.message_gap = 1e-3;
     EXPECT_NEAR(replayed(stream(10, 8), "node:2", slow).seconds, 9e-3 + 10e-6, 1e-6);
