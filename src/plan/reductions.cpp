@@ -274,11 +274,14 @@ bool find_reducer(MPI_Op operation, MPI_Datatype type, Reducer& reducer) {
     offer(mpi.float_, 0.0f);
     offer(mpi.double_, 0.0);
     offer(mpi.long_double, 0.0l);
-    offer_as.template operator()<bool, Group::logical>(mpi.c_bool);
+    // As bytes, any of which but 0 is true: compilers take it for granted that a bool is 0 or 1, and a
+    // LOGICAL(C_BOOL) of Fortran may be 255.
+    static_assert(sizeof(bool) == 1);
+    offer_as.template operator()<unsigned char, Group::logical>(mpi.c_bool);
     offer_as.template operator()<std::complex<float>, Group::complex>(mpi.float_complex);
     offer_as.template operator()<std::complex<double>, Group::complex>(mpi.double_complex);
     offer_as.template operator()<std::complex<long double>, Group::complex>(mpi.long_double_complex);
-    offer_as.template operator()<bool, Group::logical>(mpi.cxx_bool);
+    offer_as.template operator()<unsigned char, Group::logical>(mpi.cxx_bool);
     offer_as.template operator()<std::complex<float>, Group::complex>(mpi.cxx_float_complex);
     offer_as.template operator()<std::complex<double>, Group::complex>(mpi.cxx_double_complex);
     offer_as.template operator()<std::complex<long double>, Group::complex>(mpi.cxx_long_double_complex);

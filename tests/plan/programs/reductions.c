@@ -92,10 +92,19 @@ static int* place_in(MPI_Datatype type, Element* element) {
     return (int*)(void*)(element->long_real + sizeof(long double));
 }
 
+static int is_bool(MPI_Datatype type) { return type == MPI_C_BOOL || type == MPI_CXX_BOOL; }
+
+/* Intel's Fortran has -1 for a LOGICAL(C_BOOL) that is true, and MPICH takes whatever is not 0 for that, and
+ * writes 1. What other libraries make of others than 1 is their own. */
+static signed char true_of(int rank, int i) {
+    static const signed char all[] = {1, -1, 2, 64};
+    return all_taken ? all[(i / 16 + rank) % 4] : 1;
+}
+
 static Element element_of(MPI_Datatype type, int rank, int i) {
     Element element;
     memset(&element, 0, sizeof element);
-    if (type == MPI_C_BOOL) element.boolean = (i >> rank % 4 & 1) != 0;
+    if (is_bool(type) && (i >> rank % 4 & 1) != 0) element.boolean = true_of(rank, i);
     if (type == MPI_AINT || type == MPI_OFFSET || type == MPI_COUNT)
         element.address = (MPI_Aint)(i + 1) << 33 | (MPI_Aint)(rank + 1);
     if (type == MPI_LONG_DOUBLE) set_long(&element, i + rank + 0.5L);
@@ -121,10 +130,10 @@ static Element element_of(MPI_Datatype type, int rank, int i) {
 /* left op right, from MPI's definition. */
 static Element result_of(MPI_Datatype type, MPI_Op op, Element left, Element right) {
     Element result = left;
-    if (type == MPI_C_BOOL) {
+    if (is_bool(type)) {
         if (op == MPI_LAND) result.boolean = left.boolean && right.boolean;
         if (op == MPI_LOR) result.boolean = left.boolean || right.boolean;
-        if (op == MPI_LXOR) result.boolean = left.boolean != right.boolean;
+        if (op == MPI_LXOR) result.boolean = !left.boolean != !right.boolean;
     } else if (type == MPI_LONG_DOUBLE) {
         const long double a = long_of(&left), b = long_of(&right);
         set_long(&result, op == MPI_SUM ? a + b : a > b ? a : b);
@@ -248,6 +257,7 @@ static void reductions(int way) {
     reduction(way, MPI_LONG_DOUBLE_INT, MPI_MAXLOC, "the largest long double and its place");
     /* What a library without Fortran does of these is its own. */
     if (!all_taken) return;
+    if (has(MPI_CXX_BOOL, MPI_LXOR)) reduction(way, MPI_CXX_BOOL, MPI_LXOR, "exclusive or of C++");
     if (has(MPI_INTEGER8, MPI_SUM)) reduction(way, MPI_INTEGER8, MPI_SUM, "a sum of INTEGER(8)");
     if (has(MPI_INTEGER8, MPI_MAX)) reduction(way, MPI_INTEGER8, MPI_MAX, "the largest INTEGER(8)");
     if (has(MPI_REAL8, MPI_SUM)) reduction(way, MPI_REAL8, MPI_SUM, "a sum of REAL(8)");
