@@ -8,6 +8,7 @@ import unittest
 import docs
 import hazards
 import layers
+import older_libc
 import preload_objects
 import style
 
@@ -183,6 +184,28 @@ class PreloadObjects(Tree):
         self.assertEqual(len([line for line in found if "no object exports" in line]), 3)
         self.library("libthalweg-cellar.so", self.ours)
         self.assertIn("no version script names it", "\n".join(preload_objects.check(self.root, self.root)))
+
+
+class OlderLibc(unittest.TestCase):
+    ninja = ("build bin/thalweg: CXX_EXECUTABLE_LINKER__thalweg_Release a.o | liba.a\n  LINK_LIBRARIES = liba.a -lpthread\n"
+             "  TARGET_FILE = bin/thalweg\n\nbuild lib/libx.so: C_SHARED_LIBRARY_LINKER__x_ b.o\n  LINK_LIBRARIES = -ldl\n\n")
+
+    def test_link_lines(self):
+        self.assertEqual(older_libc.linked_by(self.ninja), {"bin/thalweg": "liba.a -lpthread", "lib/libx.so": "-ldl"})
+
+    def test_functions(self):
+        old = {"dlsym": (2, 34), "pthread_create": (2, 34), "memcpy": (2, 14), "arc4random": (2, 36)}
+        self.assertEqual(older_libc.check_file("a", old, "-ldl liba.a -pthread"), [])
+        found = "\n".join(older_libc.check_file("a", dict(old, close_range=(2, 34)), "liba.a"))
+        self.assertIn("a calls close_range, which glibc has from 2.34 on", found)
+        self.assertIn("calls dlsym and is not linked with -ldl", found)
+        self.assertIn("calls pthread_create and is not linked with -lpthread", found)
+
+    def test_numbers_of_calls(self):
+        text = "syscall(SYS_futex); syscall(SYS_pidfd_open);\n"
+        self.assertIn("no SYS_pidfd_open", "\n".join(older_libc.check_source("a.cpp", text)))
+        number = "#ifndef SYS_pidfd_open\n#define SYS_pidfd_open 434\n#endif\n"
+        self.assertEqual(older_libc.check_source("a.cpp", number + text), [])
 
 
 class Hazards(Tree):

@@ -17,6 +17,9 @@ namespace thalweg::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
+#ifndef SYS_pidfd_open  // by headers before Linux 5.3
+#define SYS_pidfd_open 434
+#endif
 
 std::size_t up_to_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 

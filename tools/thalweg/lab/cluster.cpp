@@ -109,7 +109,7 @@ void map_user(uid_t uid, gid_t gid) {
     // Holding the owner's descriptors would keep its output pipes open.
     const int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; ++fd) dup2(null, fd);
-    close_range(3, ~0U, 0);
+    if (!close_from(3)) _exit(failure);
     [[maybe_unused]] const int moved = chdir("/");
     sigset_t children;
     sigemptyset(&children);

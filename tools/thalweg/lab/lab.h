@@ -128,6 +128,7 @@ std::string own_path();  // of the running program
 double now_s();          // monotonic
 int memory_file();       // takes output of any length, so no pipe can fill and block
 std::string read_from_start(int fd);
+bool close_from(int first);  // this descriptor and all above it; false, with all of them open, without /proc
 std::string strip(const std::string& text);
 [[noreturn]] void fail(const std::string& sentence);
 [[noreturn]] void fail_errno(const std::string& what);

@@ -1,4 +1,5 @@
 // Small wrappers around processes, files and namespaces.
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -116,6 +117,20 @@ std::string read_from_start(int fd) {
     char buffer[4096];
     for (ssize_t got; (got = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, got);
     return text;
+}
+
+// As close_range does, which glibc has from 2.34 on.
+bool close_from(int first) {
+    DIR* folder = opendir("/proc/self/fd");
+    if (!folder) return false;
+    std::vector<int> open;
+    while (const dirent* entry = readdir(folder)) {
+        const int fd = std::atoi(entry->d_name);  // 0 of "." and ".."
+        if (fd >= first && fd > 0 && fd != dirfd(folder)) open.push_back(fd);
+    }
+    closedir(folder);
+    for (const int fd : open) close(fd);
+    return true;
 }
 
 int memory_file() {
