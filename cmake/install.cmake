@@ -1,4 +1,4 @@
-# What `cmake --install` puts under the prefix:
+# What `cmake --install` puts under the prefix, in folders that install_folders.cmake has made:
 #   bin/thalweg                          the command (tools/thalweg/ installs it)
 #   lib/libthalweg-*.so                  the preload objects (src/interpose/ installs them); `thalweg run` finds them
 #                                        at ../lib from its own place, in the build tree as under a prefix

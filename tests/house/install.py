@@ -1,6 +1,7 @@
 """Installs the build tree into an empty folder, moves it elsewhere, and lets a small program use it through CMake
 and through pkg-config: it must build, run without Thalweg, and find the installed object when that is preloaded. The
-installed command must draw. The same through a DESTDIR whose name has a blank, but for what is preloaded.
+installed command must draw. The same through a DESTDIR whose name has a blank, but for what is preloaded. All users
+reach what is installed, whatever the umask of who installs.
 
     install.py SOURCE_ROOT BUILD_ROOT CMAKE CC NINJA
 """
@@ -52,9 +53,19 @@ def files_below(folder):
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir())
 
 
+def for_all_users(folder):
+    """Folders may be entered, files be read, programs be started, by everybody."""
+    for path in (folder, *folder.rglob("*")):
+        wanted = 0o755 if path.is_dir() or path.parent.name == "bin" else 0o644
+        rights = path.stat().st_mode & 0o777
+        assert rights & wanted == wanted, f"{path} has the rights {rights:o}"
+
+
 def staged(cmake, build, folder):
-    """As a packager installs: below a folder that is not the prefix. Gives where the files are."""
-    run(cmake, "--install", build, "--prefix", "/opt/thalweg", env=dict(os.environ, DESTDIR=str(folder)))
+    """As a packager installs: below a folder that is not the prefix, named from here. Gives where the files are."""
+    run(cmake, "--install", build, "--prefix", "/opt/thalweg", cwd=folder.parent, umask=0o077,
+        env=dict(os.environ, DESTDIR=folder.name))
+    for_all_users(folder)
     assert [path.name for path in folder.iterdir()] == ["opt"], f"more than the prefix: {list(folder.iterdir())}"
     return folder / "opt/thalweg"
 
@@ -65,9 +76,10 @@ def main(source, build, cmake, cc, ninja):
                        for part in ("MAJOR", "MINOR", "PATCH"))
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        run(cmake, "--install", build, "--prefix", folder / "first")
+        run(cmake, "--install", build, "--prefix", folder / "first/0.1", umask=0o077)
+        for_all_users(folder / "first")
         # Nothing may remember where it was installed.
-        prefix = shutil.move(folder / "first", folder / "prefix")
+        prefix = shutil.move(folder / "first/0.1", folder / "prefix")
         consumer = source / "tests/house/consumer"
         package = staged(cmake, build, folder / "of a package")
         assert files_below(package) == files_below(prefix), "other files are installed below a DESTDIR"
