@@ -3,9 +3,12 @@
 
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 ALLOWED = re.compile(r"^(libc|libm|libdl|libpthread|librt|ld-linux.*)\.so(\.\d+)*$|^libthalweg-(mpich|ompi|abi)\.so$")
 
@@ -59,6 +62,20 @@ def check_processes(objects):
     output("/bin/true", LD_PRELOAD=preload, LD_BIND_NOW="1")
 
 
+def check_address_sanitizer(objects, page):
+    """What the guide's module file has for programs of GCC's lets them start; false where there is no such compiler."""
+    options = re.findall(r"^prepend-path ASAN_OPTIONS (\S+)$", page.read_text(), re.MULTILINE)
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "program")
+        command = ["gcc", "-fsanitize=address", "-x", "c", "-", "-o", program]
+        source = "int main(void) { return 0; }\n"
+        if not shutil.which("gcc") or subprocess.run(command, input=source, text=True, capture_output=True).returncode:
+            return False
+        result = output(program, LD_PRELOAD=":".join(objects), ASAN_OPTIONS=":".join(options + ["detect_leaks=0"]))
+        assert result.stdout == result.stderr == "", result
+    return True
+
+
 def main():
     generated, objects = sys.argv[1], sys.argv[2:]
     assert objects, "no object"
@@ -72,7 +89,8 @@ def main():
             assert "MPI_Bcast_c" not in exported and "MPI_Session_init" not in exported, name
     for family in sorted({re.match(r"libthalweg-(\w+)", name)[1] for name in names}):
         check_processes([path for path in objects if os.path.basename(path).startswith(f"libthalweg-{family}")])
-    print("passed:", ", ".join(names))
+    with_sanitizer = check_address_sanitizer(objects[:1], pathlib.Path(generated).parents[2] / "docs/guide/centres.md")
+    print("passed:", ", ".join(names), "" if with_sanitizer else "(without a program of AddressSanitizer's)")
 
 
 if __name__ == "__main__":
