@@ -23,9 +23,12 @@ constexpr Option rows[] = {
 constexpr std::string_view prefix = "THALWEG";
 
 // Names of ours that are no options: what the lab and `thalweg run` tell the programs they start, switches of
-// tests, and settings of libucp for our use of it. A trailing underscore stands for all names that begin so.
+// tests, and settings of libucp for our use of it; then those by which modules and CMake's find_package name
+// an installation, and those of scripts/. A trailing underscore stands for all names that begin so.
 constexpr std::string_view other_names[] = {"THALWEG_LAB_",     "THALWEG_TEST_",     "THALWEG_UCX_",
-                                            "THALWEG_SABOTEUR", "THALWEG_MPI_ROOTS", "THALWEG_PRELOADED_MPI"};
+                                            "THALWEG_SABOTEUR", "THALWEG_MPI_ROOTS", "THALWEG_PRELOADED_MPI",
+                                            "THALWEG_ROOT",     "THALWEG_DIR",       "THALWEG_VERSION",
+                                            "THALWEG_JOBS",     "THALWEG_PYTHON",    "THALWEG_FUZZ_SECONDS"};
 
 bool is_other_name(std::string_view name) {
     for (std::string_view other : other_names)

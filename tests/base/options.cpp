@@ -106,6 +106,17 @@ TEST(options, unknown_name_is_reported_with_the_nearest_real_one) {
     EXPECT_TRUE(complaints.empty());
 }
 
+// In the environment of every job that a module was loaded for, and of whoever builds.
+TEST(options, names_of_an_installation_and_of_its_build_are_no_misspelt_options) {
+    std::vector<Complaint> complaints;
+    read({"THALWEG_ROOT=/apps/thalweg", "THALWEG_DIR=/apps/thalweg", "THALWEG_VERSION=0.1", "THALWEG_JOBS=2",
+          "THALWEG_PYTHON=python3", "THALWEG_FUZZ_SECONDS=9"},
+         complaints);
+    EXPECT_TRUE(complaints.empty()) << complaints[0].sentence;
+    read({"THALWEG_ROOTS=/apps/thalweg"}, complaints);
+    EXPECT_EQ(complaints.size(), 1u);
+}
+
 TEST(options, malformed_value_is_refused_with_the_accepted_form_and_the_default_stays) {
     struct Case {
         const char* entry;
