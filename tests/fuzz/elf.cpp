@@ -65,6 +65,7 @@ struct Sample {
             add(offset + 40, 2, 4);
             if (section.sh_type == SHT_GNU_HASH || section.sh_type == SHT_HASH)
                 add(section.sh_offset, section.sh_size / 4, 4);
+            if (section.sh_type == SHT_GNU_verneed) add(section.sh_offset, section.sh_size / 4, 4);
             if (section.sh_type == SHT_DYNSYM) add(section.sh_offset, section.sh_size / 8, 8);
         }
     }
@@ -123,6 +124,9 @@ void ask(const std::string& path, std::size_t file_bytes, bool whole) {
         if (text->size() >= file_bytes) fuzz::fail("a text longer than the file");
     for (const std::string& needed : file->needed())
         if (needed.size() >= file_bytes) fuzz::fail("a name longer than the file");
+    for (const tool::ElfFile::Version& version : file->required_versions())
+        if (version.library.size() >= file_bytes || version.name.size() >= file_bytes)
+            fuzz::fail("a version longer than the file");
     const bool first = file->exports("thalweg_fuzz_sample_first"),
                absent = file->exports("thalweg_fuzz_absent");
     static constexpr std::string_view names[] = {"thalweg_fuzz_sample_second", "MPI_Init"};

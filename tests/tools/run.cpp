@@ -8,6 +8,8 @@
 
 #include "../cpu_time.h"
 #include "base/options.h"
+#include "elf_file.h"
+#include "environment.h"
 #include "shell.h"
 
 namespace thalweg::test {
@@ -214,6 +216,35 @@ TEST_F(Preload, a_program_with_address_sanitizer_runs) {
         << "where nothing is preloaded";
     EXPECT_EQ(shell(there + run + "env A=1 sh -c 'echo $ASAN_OPTIONS; exit; ./checked' 2>/dev/null").text,
               "verify_asan_link_order=0:detect_leaks=0\n");
+}
+
+// Its loader would refuse what is preloaded, and the program with it.
+TEST_F(Preload, a_program_with_an_older_c_library_of_its_own_runs_unchanged) {
+    const auto own = tool::ElfFile::open(thalweg);
+    ASSERT_NE(own, nullptr);
+    const std::string loader(tool::base_of(own->interpreter()));
+    write("older.map", "OLD_1 { global: older; local: *; };\n");
+    write("newer.map", "OLD_1 { global: older; local: *; };\nNEW_2 { global: newer; } OLD_1;\n");
+    write("library.c", "void older(void) {}\nvoid newer(void) {}\n");
+    write("object.c", "void older(void);\nvoid newer(void);\nvoid both(void) { older(); newer(); }\n");
+    std::string build = "cd '" + folder.string() + "'";
+    for (const std::string age : {"older", "newer"})
+        build += " && mkdir " + age + " && gcc -shared -fPIC -nostdlib -Wl,-soname,libc.so.6 library.c -o " +
+                 age + "/libc.so.6 -Wl,--version-script=" + age + ".map";
+    build += " && rm -f " + ours + ".so && gcc -shared -fPIC -nostdlib object.c newer/libc.so.6 -o " + ours +
+             ".so";
+    for (const std::string age : {"older", "newer", "empty"})
+        build += " && " + any_compiler().command + " " + (programs / "bcast.c").string() + " -o with_" + age +
+                 " '-Wl,--dynamic-linker=" + (folder / age / loader).string() + "'";
+    const Result built = shell(build + " 2>&1");
+    ASSERT_EQ(built.status, 0) << built.text;
+    for (const char* program : {"./with_newer", "./with_empty", "./app"})
+        EXPECT_EQ(field(decide(program), "LD_PRELOAD").rfind(ours, 0), 0u) << decide(program);
+    const std::string refused = decide("./with_older");
+    EXPECT_EQ(field(refused, "LD_PRELOAD"), "") << refused;
+    EXPECT_NE(refused.find("/older/libc.so.6 lacks NEW_2 for " + ours + ".so; it runs unchanged"),
+              std::string::npos)
+        << refused;
 }
 
 // For such the loader ignores LD_PRELOAD (ld.so(8), secure-execution mode).

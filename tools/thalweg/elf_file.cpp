@@ -122,6 +122,9 @@ void ElfFile::read_dynamic(std::size_t offset, std::size_t size) {
             case DT_HASH:
                 sysv_hash_ = offset_of_address(entry.d_un.d_ptr);
                 break;
+            case DT_VERNEED:
+                versions_ = offset_of_address(entry.d_un.d_ptr);
+                break;
             case DT_FLAGS_1:
                 no_default_library_ = (entry.d_un.d_val & DF_1_NODEFLIB) != 0;
                 break;
@@ -201,6 +204,27 @@ std::vector<std::string_view> ElfFile::required() const {
         return true;
     });
     return names;
+}
+
+std::vector<ElfFile::Version> ElfFile::required_versions() const {
+    constexpr std::size_t most = 4096;  // a damaged file may have any number
+    std::vector<Version> all;
+    if (versions_ == 0 || strings_ == 0) return all;
+    std::size_t library_at = versions_;
+    while (const auto* library = at<Elf64_Verneed>(library_at)) {
+        std::size_t version_at = library_at + library->vn_aux;
+        for (unsigned i = 0; i < library->vn_cnt; ++i) {
+            const auto* version = at<Elf64_Vernaux>(version_at);
+            if (version == nullptr || all.size() == most) return all;
+            if ((version->vna_flags & VER_FLG_WEAK) == 0)
+                all.push_back({text_at(strings_ + library->vn_file), text_at(strings_ + version->vna_name)});
+            if (version->vna_next == 0) break;
+            version_at += version->vna_next;
+        }
+        if (library->vn_next == 0) break;
+        library_at += library->vn_next;
+    }
+    return all;
 }
 
 bool ElfFile::defines_any(std::span<const std::string_view> names) const {

@@ -41,6 +41,12 @@ class ElfFile {
     // dynamic symbols; they live as long as this.
     std::vector<std::string_view> required() const;
 
+    // Versions of libraries' symbols without which its loader refuses the file. They live as long as this.
+    struct Version {
+        std::string_view library, name;  // "libc.so.6", "GLIBC_2.34"
+    };
+    std::vector<Version> required_versions() const;
+
     // Whether any symbol table left in the file defines one of `names`. Reads all symbols: use it last.
     bool defines_any(std::span<const std::string_view> names) const;
 
@@ -67,7 +73,7 @@ class ElfFile {
     std::string interpreter_, soname_, rpath_, runpath_;
     std::vector<std::string> needed_;
     std::vector<Segment> segments_;
-    std::size_t strings_ = 0, symbols_ = 0, gnu_hash_ = 0, sysv_hash_ = 0;
+    std::size_t strings_ = 0, symbols_ = 0, gnu_hash_ = 0, sysv_hash_ = 0, versions_ = 0;
 };
 
 }  // namespace thalweg::tool

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -114,6 +116,40 @@ bool gains_rights(const std::string& program) {
     return getuid() != 0 &&
            getxattr(program.c_str(), "security.capability", capabilities.data(), sizeof capabilities) > 0 &&
            (capabilities[1] | capabilities[3]) != 0;
+}
+
+// What keeps `object` from being loaded into a program with a C library of its own, as those of EESSI and Nix
+// have: it lies beside the program's loader, and may be older than that of the build. "libc.so.6 lacks
+// GLIBC_2.34", with its path; empty where nothing is known to be lacking.
+std::string lacking_in_c_library(const std::string& program, const std::string& object) {
+    const auto loader_of = [](const std::string& path) {
+        const auto file = ElfFile::open(path);
+        const bool has_one = file != nullptr && file->native() && !file->interpreter().empty();
+        return has_one ? canonical(file->interpreter()) : std::string();
+    };
+    const std::string loader = loader_of(program);
+    const bool ordinary = loader.empty() || loader == loader_of("/proc/self/exe");
+    const auto ours = ordinary ? nullptr : ElfFile::open(object);
+    if (ours == nullptr || !ours->native()) return {};
+    struct Library {
+        std::unique_ptr<ElfFile> file;
+        bool has_some = false;  // else it tells its versions in another way
+        std::string_view lacks;
+    };
+    std::map<std::string, Library> libraries;
+    for (const ElfFile::Version& version : ours->required_versions()) {
+        const std::string path = folder_of(loader) + "/" + std::string(version.library);
+        Library& library = libraries[path];
+        if (library.file == nullptr) library.file = ElfFile::open(path);
+        if (library.file == nullptr || !library.file->native()) continue;
+        if (library.file->exports(version.name))
+            library.has_some = true;
+        else
+            library.lacks = version.name;
+    }
+    for (const auto& [path, library] : libraries)
+        if (library.has_some && !library.lacks.empty()) return path + " lacks " + std::string(library.lacks);
+    return {};
 }
 
 // The runtime of a program built with AddressSanitizer ends it where anything was loaded before. Ours has no
@@ -221,6 +257,10 @@ Launch prepare_launch(const std::vector<std::string>& command, const Settings& s
         return pass_through(std::move(launch), LogLevel::warn,
                             stem + ".so is not in " + object_folder(settings.home.view()) +
                                 "; install it or set THALWEG_HOME to its folder; the program runs unchanged");
+    if (const std::string lacking = lacking_in_c_library(program, core); !lacking.empty())
+        return pass_through(std::move(launch), LogLevel::warn,
+                            program + " has a C library of its own: " + lacking + " for " + core +
+                                "; it runs unchanged, or with a Thalweg that was built with that library");
     launch.objects.push_back(core);
     const auto library = ElfFile::open(finding.library.path);
     for (const OptionalObject& optional : optional_objects) {
