@@ -257,7 +257,7 @@ Status parse_machine(std::string_view json, SimMachine& machine, std::string& wh
     read.register_rate = reader.number("register_GBps", giga);
     read.agent_wake_seconds = reader.number("agent_wake_us", micro);
     if (reader.has_some("libucp_")) {
-        SimMachine::Libucp& libucp = read.libucp.emplace();
+        SimMachine::Libucp& libucp = read.libucp.emplace(SimMachine::Libucp());
         libucp.start_seconds = reader.number("libucp_start_us", micro);
         libucp.post_seconds = reader.number("libucp_post_us", micro);
         libucp.post_recv_seconds = reader.number("libucp_post_recv_us", micro);

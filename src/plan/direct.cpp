@@ -107,14 +107,15 @@ Status take_aim(const Letterbox& box, Lane& lane, std::vector<Aim>& aims) {
         place += static_cast<int>(box.record());
         // A put of any other size would be taken for one of this.
         if (invitation.bytes != step.source.bytes) return Status::mismatch;
-        const auto [known, fresh] = attached.try_emplace(step.peer);
-        if (fresh) {
+        const auto known = attached.try_emplace(step.peer);
+        Target& target = known.first->second;
+        if (known.second) {
             const Status status = lane.driven().exclusively([&] {
-                return lane.transport().attach(step.peer, {key, invitation.key_bytes}, known->second);
+                return lane.transport().attach(step.peer, {key, invitation.key_bytes}, target);
             });
             if (failed(status)) return status;
         }
-        aims[id] = {known->second, invitation.offset};
+        aims[id] = {target, invitation.offset};
     }
     return Status::ok;
 }

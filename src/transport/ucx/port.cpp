@@ -60,7 +60,7 @@ Status UcxPort::Impl::check(const UcxDirectory& directory, std::string& why) con
     ucx::AddressView view;
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t begin = offsets[i], end = offsets[i + 1];
-        const auto process = [&] {
+        const auto process = [i, &processes = processes] {
             return "process " + std::to_string(processes.empty() ? i : processes[i]);
         };
         if (begin > end || end > bytes.size() || !parse_address(bytes.subspan(begin, end - begin), view)) {
