@@ -194,7 +194,8 @@ class OlderLibc(unittest.TestCase):
         self.assertEqual(older_libc.linked_by(self.ninja), {"bin/thalweg": "liba.a -lpthread", "lib/libx.so": "-ldl"})
 
     def test_functions(self):
-        old = {"dlsym": (2, 34), "pthread_create": (2, 34), "memcpy": (2, 14), "arc4random": (2, 36)}
+        old = {"dlsym": (2, 34), "pthread_create": (2, 34), "memcpy": (2, 14), "arc4random": (2, 36),
+               "__isoc23_strtol": (2, 38)}
         self.assertEqual(older_libc.check_file("a", old, "-ldl liba.a -pthread"), [])
         found = "\n".join(older_libc.check_file("a", dict(old, close_range=(2, 34)), "liba.a"))
         self.assertIn("a calls close_range, which glibc has from 2.34 on", found)
