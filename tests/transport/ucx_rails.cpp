@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "transport/ucx/devices.h"
+#include "transport/ucx/ucx.h"
 
 namespace thalweg {
 namespace {
@@ -91,6 +93,21 @@ TEST_F(ucx_rails, what_libucp_may_use_where_there_are_bridges) {
     EXPECT_EQ(ucx::without_bridges({"eth1", "eth0"}, classes), "") << "it finds them by itself";
     EXPECT_EQ(ucx::without_bridges({"docker0"}, classes), "") << "nothing else is left";
     EXPECT_EQ(ucx::without_bridges({}, classes), "");
+}
+
+// A device beside those that the user names may be up on every host and lead to none of them: messages
+// between hosts wait until their peers have greeted on all rails.
+TEST_F(ucx_rails, are_none_where_the_user_names_devices) {
+    for (const char* const variable : {"THALWEG_UCX_NET_DEVICES", "UCX_NET_DEVICES"})
+        if (std::getenv(variable) != nullptr) GTEST_SKIP() << variable << " is set";
+    const Names found = ucx_devices();
+    if (found.empty()) GTEST_SKIP() << "this host has no rails";
+    for (const char* const variable : {"THALWEG_UCX_NET_DEVICES", "UCX_NET_DEVICES"}) {
+        setenv(variable, found[0].c_str(), 1);
+        EXPECT_EQ(ucx_devices(), Names()) << variable;
+        unsetenv(variable);
+    }
+    EXPECT_EQ(ucx_devices(), found);
 }
 
 }  // namespace

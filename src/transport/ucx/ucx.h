@@ -153,8 +153,9 @@ class UcxPort {
 
 // Network devices of this host that look like rails of one kind: up, with an address, no loopback, bridge or
 // tunnel, one of those that share a link (as VLANs do), and as fast as the fastest of them. In the order of
-// their names. None where the host has InfiniBand or the like, whose adapters libucp finds by itself. What a
-// job may use as rails is what all its processes find alike.
+// their names. None where the host has InfiniBand or the like, whose adapters libucp finds by itself, nor
+// where the environment names devices (THALWEG_UCX_NET_DEVICES, UCX_NET_DEVICES). What a job may use as rails
+// is what all its processes find alike.
 std::vector<std::string> ucx_devices();
 
 }  // namespace thalweg
