@@ -9,8 +9,8 @@ PostStartEpoch::PostStartEpoch(const Host& mpi, EpochPlan plan)
     : Epoch(mpi, std::move(plan)), signals_(mpi) {}
 
 PostStartEpoch::~PostStartEpoch() {
-    if (!plan_.receives.empty()) mpi_.Group_free(&sources_);
-    if (!plan_.sends.empty()) mpi_.Group_free(&targets_);
+    for (std::optional<MPI_Group>* const made : {&sources_, &targets_})
+        if (*made) mpi_.Group_free(&**made);
 }
 
 int PostStartEpoch::make() {
@@ -18,10 +18,14 @@ int PostStartEpoch::make() {
     MPI_Group all;
     int error = mpi_.Comm_group(plan_.comm, &all);
     if (error != MPI_SUCCESS) return error;
-    if (!sources.empty())
-        error = mpi_.Group_incl(all, static_cast<int>(sources.size()), sources.data(), &sources_);
-    if (error == MPI_SUCCESS && !targets.empty())
-        error = mpi_.Group_incl(all, static_cast<int>(targets.size()), targets.data(), &targets_);
+    const auto include = [&](const std::vector<int>& peers, std::optional<MPI_Group>& group) {
+        if (error != MPI_SUCCESS || peers.empty()) return;
+        MPI_Group made;
+        error = mpi_.Group_incl(all, static_cast<int>(peers.size()), peers.data(), &made);
+        if (error == MPI_SUCCESS) group = made;
+    };
+    include(sources, sources_);
+    include(targets, targets_);
     mpi_.Group_free(&all);
     if (error != MPI_SUCCESS) return error;
     return signals_.make(plan_.comm, plan_.tag, sources, plan_.tag, targets);
@@ -30,7 +34,7 @@ int PostStartEpoch::make() {
 int PostStartEpoch::start() {
     int error = signals_.listen();
     if (!plan_.receives.empty()) {
-        if (error == MPI_SUCCESS) error = mpi_.Win_post(sources_, 0, plan_.window);
+        if (error == MPI_SUCCESS) error = mpi_.Win_post(*sources_, 0, plan_.window);
         exposed_ = error == MPI_SUCCESS;
     }
     if (error == MPI_SUCCESS) error = signals_.send_all();
@@ -41,7 +45,7 @@ int PostStartEpoch::advance(bool blocks) {
     std::span<const int> ready;
     int error = signals_.hear(blocks, ready);
     if (error != MPI_SUCCESS || ready.empty() || !signals_.heard_all()) return error;
-    error = mpi_.Win_start(targets_, 0, plan_.window);
+    error = mpi_.Win_start(*targets_, 0, plan_.window);
     for (const Transfer& send : plan_.sends)
         if (error == MPI_SUCCESS) error = put(send);
     if (error == MPI_SUCCESS) error = mpi_.Win_complete(plan_.window);

@@ -1,6 +1,8 @@
 // The ways of epoch.h as classes: only their files and make_epoch() see these.
 #pragma once
 
+#include <optional>
+
 #include "transport/rma/epoch.h"
 #include "transport/rma/signals.h"
 
@@ -42,7 +44,7 @@ class PostStartEpoch final : public Epoch {
     int advance(bool blocks);
 
     Signals signals_;
-    MPI_Group sources_{}, targets_{};  // empty lists have none
+    std::optional<MPI_Group> sources_, targets_;  // of lists that are not empty
     bool exposed_ = false;
 };
 

@@ -284,6 +284,37 @@ void refused() {
     }
 }
 
+// A group that one rank alone does not get: no rank has a plan then, and what was not made is not freed, of
+// which the program's error handler would hear.
+bool group_is_refused = false;
+int refusing_comm_group(MPI_Comm comm, MPI_Group* group) {
+    return group_is_refused ? MPI_ERR_OTHER : host()->Comm_group(comm, group);
+}
+int refusing_group_incl(MPI_Group all, int count, const int* ranks, MPI_Group* group) {
+    return group_is_refused ? MPI_ERR_OTHER : host()->Group_incl(all, count, ranks, group);
+}
+
+void groupless() {
+    Host no_first = *host(), no_second = *host();
+    no_first.Comm_group = refusing_comm_group;
+    no_second.Group_incl = refusing_group_incl;
+    for (const Host* refusing : {&no_first, &no_second}) {
+        Job job(*refusing);
+        Memory memory(matrix_of("others", 4));
+        int error = MPI_SUCCESS;
+        group_is_refused = rank == 1;
+        auto plan = RmaAlltoallv::make(*refusing, job.comm, *job.pool, memory.blocks(),
+                                       *rma_options("rma_pscw"), error);
+        group_is_refused = false;
+        REQUIRE(plan == nullptr && error != MPI_SUCCESS, "a plan without a group on rank 1");
+        plan = job.make("rma_pscw", memory);
+        memory.prepare(1);
+        require(plan->start(), "rma_pscw");
+        require(plan->wait(), "rma_pscw");
+        memory.check(1, "rma_pscw");
+    }
+}
+
 }  // namespace
 }  // namespace thalweg
 
@@ -306,6 +337,8 @@ int main(int argc, char** argv) {
         pool();
     } else if (name == "refused") {
         refused();
+    } else if (name == "groupless") {
+        groupless();
     } else if (name == "dear") {
         dear(rounds);
     } else if (name == "looks") {
