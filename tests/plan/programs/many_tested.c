@@ -4,13 +4,11 @@
  * which is completed all the same.
  * "no_memory": MPI_Testall finds none for what it lends the library, so that this does not happen. */
 #define _GNU_SOURCE
-#include <link.h>
-
 #include "check.h"
+#include "our_object.h"
 
 extern void* __libc_malloc(size_t);
 
-static uintptr_t ours_begin, ours_end;
 static int fails; /* what the thread that tests asks for in code of ours */
 static pid_t tester;
 static long injected;
@@ -21,20 +19,6 @@ void* malloc(size_t bytes) {
         return __libc_malloc(bytes);
     ++injected;
     return NULL;
-}
-
-static int find_ours(struct dl_phdr_info* object, size_t size, void* data) {
-    (void)size;
-    (void)data;
-    const char* const name = strstr(object->dlpi_name, "libthalweg-");
-    if (name == NULL || strchr(name + strlen("libthalweg-"), '-') != NULL) return 0;
-    ours_begin = ours_end = object->dlpi_addr;
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-        const ElfW(Phdr)* const part = &object->dlpi_phdr[i];
-        const uintptr_t end = object->dlpi_addr + part->p_vaddr + part->p_memsz;
-        if (part->p_type == PT_LOAD && end > ours_end) ours_end = end;
-    }
-    return 1;
 }
 
 enum { most = 130, rounds = 100, bytes = 100, tag = 5 };

@@ -8,16 +8,15 @@
  * "plans": they fail in MPI_Alltoallv_init, where what is packed needs memory of its own. A plan is
  * everybody's or the library's. */
 #define _GNU_SOURCE
-#include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "our_object.h"
 
 extern void* __libc_malloc(size_t);
 
-static uintptr_t ours_begin, ours_end;
 static long countdown = -1; /* allocations of ours that still succeed; below 0: all */
 static int one_only;
 static int mappings_fail; /* all of ours */
@@ -44,19 +43,6 @@ void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t of
         return MAP_FAILED;
     }
     return (void*)syscall(SYS_mmap, at, bytes, protection, flags, file, offset);
-}
-
-static int find_ours(struct dl_phdr_info* object, size_t size, void* data) {
-    (void)size;
-    (void)data;
-    if (strstr(object->dlpi_name, "libthalweg-") == NULL || strstr(object->dlpi_name, "-bigcount")) return 0;
-    ours_begin = ours_end = object->dlpi_addr;
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-        const ElfW(Phdr)* const part = &object->dlpi_phdr[i];
-        const uintptr_t end = object->dlpi_addr + part->p_vaddr + part->p_memsz;
-        if (part->p_type == PT_LOAD && end > ours_end) ours_end = end;
-    }
-    return 1;
 }
 
 enum { blocks = 5000 };

@@ -3,10 +3,9 @@
  * many neighbours as the reserve has no room for; on all ranks at once, because one alone would leave the
  * others waiting, as the library does. */
 #define _GNU_SOURCE
-#include <link.h>
-
 #include "check.h"
 #include "fortran.h"
+#include "our_object.h"
 
 #if defined(MPI_ABI_VERSION) /* whose header knows no Fortran */
 int main(int argc, char** argv) {
@@ -17,7 +16,6 @@ int main(int argc, char** argv) {
 
 extern void* __libc_malloc(size_t);
 
-static uintptr_t ours_begin, ours_end;
 static int fails; /* all allocations of ours */
 static int injected, handled, told;
 
@@ -26,20 +24,6 @@ void* malloc(size_t bytes) {
     if (!fails || caller < ours_begin || caller >= ours_end) return __libc_malloc(bytes);
     ++injected;
     return NULL;
-}
-
-static int find_ours(struct dl_phdr_info* object, size_t size, void* data) {
-    (void)size;
-    (void)data;
-    if (strstr(object->dlpi_name, "libthalweg-") == NULL || strstr(object->dlpi_name, "-bigcount")) return 0;
-    if (strstr(object->dlpi_name, "-persistent") != NULL) return 0;
-    ours_begin = ours_end = object->dlpi_addr;
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-        const ElfW(Phdr)* const part = &object->dlpi_phdr[i];
-        const uintptr_t end = object->dlpi_addr + part->p_vaddr + part->p_memsz;
-        if (part->p_type == PT_LOAD && end > ours_end) ours_end = end;
-    }
-    return 1;
 }
 
 static void count_it(MPI_Comm* comm, int* code, ...) {
