@@ -146,14 +146,14 @@ PlannedExchange decide_planned(Decision by_size, const Traits& traits, const Sel
 }
 
 bool settle_neighbours(Decision& decision, const Traits& traits, const Topology& topology) {
-    const bool apart = topology.nodes() > 1;
-    const bool neither = apart && !traits.in_step && !traits.in_step_in_pairs;
+    const bool between_hosts = topology.nodes() > 1;
+    const bool neither = between_hosts && !traits.in_step && !traits.in_step_in_pairs;
     const bool in_rounds =
         decision.choice && decision.reason != "asked for" && decision.choice->algorithm->name == "pairwise";
     if (in_rounds && (traits.unevenness > even_neighbours || neither))
         decision = {standard_choice(*find_algorithm(Collective::alltoallv, "spread")),
                     neither ? "ranks out of step" : "messages of uneven sizes"};
-    return !apart || !traits.in_step || traits.in_step_in_pairs;
+    return !between_hosts || !traits.in_step || traits.in_step_in_pairs;
 }
 
 }  // namespace thalweg

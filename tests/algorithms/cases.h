@@ -65,6 +65,12 @@ inline Topology topology_of(const std::string& text) {
     return topology;
 }
 
+inline Topology hosts_of_one(int p) {
+    std::vector<std::uint64_t> key(static_cast<std::size_t>(p));
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = i;
+    return Topology::from_table(key);
+}
+
 // Ranks fall on hosts at random; some hosts are full, some nearly empty.
 inline Topology random_topology(oracle::Random& random, int size) {
     const std::uint64_t hosts = 1 + random.below(static_cast<std::uint64_t>(size));

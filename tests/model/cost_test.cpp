@@ -7,12 +7,6 @@
 namespace thalweg {
 namespace {
 
-Topology hosts_of_one(int p) {
-    std::vector<std::uint64_t> key(static_cast<std::size_t>(p));
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = i;
-    return Topology::from_table(key);
-}
-
 TEST(Machine, TimesAreWholeAndDoNotWrap) {
     const Level level{1000, 12'000'000'000};
     EXPECT_EQ(level.transfer(0), 0u);

@@ -5,12 +5,6 @@
 namespace thalweg {
 namespace {
 
-Topology hosts_of_one(int p) {
-    std::vector<std::uint64_t> key(static_cast<std::size_t>(p));
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = i;
-    return Topology::from_table(key);
-}
-
 // It takes as long as the others. A block in equal pieces leaves no port idle but for the last few of these.
 TEST(Prices, ALastRoundMayHaveFewerMessagesThanPorts) {
     Machine machine;
